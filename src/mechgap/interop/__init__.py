@@ -1,0 +1,1 @@
+"""Bridges to other people's software, each imported only when called."""

@@ -1,0 +1,1 @@
+"""One architecture, compiled or learned: encoders, GATv2 processor, decoders."""

@@ -1,0 +1,129 @@
+"""`run(network, batch)`: everything a network does on a batch, by name.
+
+Time is hint steps times message-passing steps. A run is dm-clrs's evaluation: the network is
+fed its own predicted hints. Steps go on over the padding of shorter samples; `Trace.valid`
+tells which count.
+"""
+
+from collections.abc import Mapping
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from mechgap.errors import InvalidInput, unknown
+from mechgap.network.network import Network, unroll
+from mechgap.tasks.batch import Batch
+from mechgap.tasks.specs import Task
+
+
+class Trace(eqx.Module):
+    """The intermediate values of one run."""
+
+    task: Task = eqx.field(static=True)
+    attention: Float[Array, "time batch heads receivers senders"]
+    logits: Float[Array, "time batch heads receivers senders"]
+    """ω · leaky_relu(ζ), before mask and softmax."""
+    support: Bool[Array, "steps batch receivers senders"]
+    """Who may attend to whom; pointers that are fed back can widen it."""
+    hidden: Float[Array, "time batch nodes hidden"]
+    hints: Mapping[str, Array]
+    """Raw predictions ``[steps, batch, …]``; prediction k is of hint k + 1."""
+    outputs: Mapping[str, Array]
+    """Raw predictions ``[batch, …]``."""
+    lengths: Int[Array, "batch"]
+
+    @property
+    def steps(self) -> int:
+        """How many hint steps were run."""
+        return self.support.shape[0]
+
+    @property
+    def valid(self) -> Bool[Array, "time batch"]:
+        """Which steps of which sample count: all that its own output depends on."""
+        per_hint = self.attention.shape[0] // self.steps
+        live = jnp.arange(self.steps)[:, None] < jnp.maximum(1, self.lengths - 1)
+        return jnp.repeat(live, per_hint, axis=0)
+
+
+_REPLACEABLE = ("attention", "logits", "support", "hidden", "hints", "outputs")
+_PER_SUBSTEP = ("attention", "logits", "hidden")
+
+
+def run(
+    network: Network,
+    batch: Batch,
+    *,
+    replace: Mapping[str, Array | Mapping[str, Array]] | None = None,
+) -> Trace:
+    """Run a network and keep every intermediate value.
+
+    `replace` forces any of them to given values, in the shapes that `Trace` has:
+    ``run(network, batch, replace={"attention": alpha})``; for hints and outputs by name,
+    ``replace={"hints": {"pi_h": logits}}``. What depends on a forced value follows it.
+
+    >>> from mechgap.tasks.sampling import sample
+    >>> batch = sample("bfs", jax.random.key(0), batch_size=2, nodes=4)
+    >>> network = Network.initial("bfs", jax.random.key(1))
+    >>> run(network, batch).attention.shape
+    (3, 2, 1, 4, 4)
+    """
+    forced = dict(replace or {})
+    for name in forced:
+        if name not in _REPLACEABLE:
+            raise unknown("value to replace", name, _REPLACEABLE)
+    _check_shapes(network, batch, forced)
+    return _run(network, batch, forced)
+
+
+@eqx.filter_jit
+def _run(network: Network, batch: Batch, replace: Mapping[str, Array | Mapping[str, Array]]):
+    substeps = network.config.nb_msg_passing_steps
+
+    def split(values: Array) -> Array:
+        return jnp.asarray(values).reshape(batch.steps, substeps, *values.shape[1:])
+
+    def merge(values: Array) -> Array:
+        return values.reshape(-1, *values.shape[2:])
+
+    forced = {n: split(v) if n in _PER_SUBSTEP else v for n, v in replace.items()}  # pyright: ignore[reportArgumentType]
+    outputs, hints, steps = unroll(network, batch, training=False, replace=forced, keep_steps=True)
+    assert steps is not None
+    return Trace(
+        task=network.task,
+        attention=merge(steps.attention),
+        logits=merge(steps.logits),
+        support=steps.support,
+        hidden=merge(steps.hidden),
+        hints=hints,
+        outputs=outputs,
+        lengths=batch.lengths,
+    )
+
+
+def _check_shapes(
+    network: Network, batch: Batch, replace: Mapping[str, Array | Mapping[str, Array]]
+) -> None:
+    """Refuse forced values of another shape than the run's own, with both shapes."""
+    if not replace:
+        return
+    expected = eqx.filter_eval_shape(_run, network, batch, {})
+
+    def check(name: str, want: Array, given: Array) -> None:
+        if tuple(want.shape) != tuple(jnp.shape(given)):
+            raise InvalidInput(
+                f"a replaced {name} must have the shape of the run's own, {list(want.shape)}; "
+                f"got {list(jnp.shape(given))}"
+            )
+
+    for name, given in replace.items():
+        want = getattr(expected, name)
+        if not isinstance(want, Mapping):
+            check(name, want, given)  # pyright: ignore[reportArgumentType]
+            continue
+        if not isinstance(given, Mapping):
+            raise InvalidInput(f"replaced {name} are given by name: one of {', '.join(want)}")
+        for key, value in given.items():
+            if key not in want:
+                raise unknown(f"value to replace in {name}", key, want)
+            check(f"{name}[{key!r}]", want[key], value)

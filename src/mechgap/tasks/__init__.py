@@ -1,0 +1,1 @@
+"""The data: what CLRS asks, its graphs and its ground-truth traces."""

@@ -1,0 +1,68 @@
+"""A batch of graphs with their traces: what samplers make and networks read.
+
+Arrays are named as dm-clrs names them. Hints have a leading time axis, padded with zeros
+after each sample's true length; pointers are node indices.
+"""
+
+from collections.abc import Mapping
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Int
+
+from mechgap.tasks.specs import Task
+
+
+class Batch(eqx.Module):
+    """Inputs, hints and outputs of one task on graphs of one size."""
+
+    task: Task = eqx.field(static=True)
+    inputs: Mapping[str, Array]
+    """``[batch, nodes]`` on nodes, ``[batch, nodes, nodes]`` on edges."""
+    hints: Mapping[str, Array]
+    """``[time, batch, nodes]`` on nodes (categories last), ``[time, batch]`` on the graph."""
+    outputs: Mapping[str, Array]
+    """``[batch, nodes]``."""
+    lengths: Int[Array, "batch"]
+    """How many hints each sample truly has."""
+
+    @property
+    def size(self) -> int:
+        """How many graphs."""
+        return self.lengths.shape[0]
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes each graph has."""
+        return self.inputs["pos"].shape[-1]
+
+    @property
+    def max_hints(self) -> int:
+        """The length of the padded time axis."""
+        return self.hints[self.task.hints[0].name].shape[0]
+
+    @property
+    def steps(self) -> int:
+        """How many times a network steps: one less than the hints, and at least once."""
+        return max(1, self.max_hints - 1)
+
+    def trim(self) -> "Batch":
+        """The same batch without the padding that no sample needs (not under `jax.jit`)."""
+        longest = int(np.max(np.asarray(self.lengths)))
+        return Batch(
+            self.task,
+            self.inputs,
+            {name: hint[:longest] for name, hint in self.hints.items()},
+            self.outputs,
+            self.lengths,
+        )
+
+    def __getitem__(self, samples: slice) -> "Batch":
+        """A slice of the samples."""
+        return Batch(
+            self.task,
+            {name: value[samples] for name, value in self.inputs.items()},
+            {name: value[:, samples] for name, value in self.hints.items()},
+            {name: value[samples] for name, value in self.outputs.items()},
+            self.lengths[samples],
+        )

@@ -1,0 +1,125 @@
+"""Graphs with CLRS's distribution, drawn and traced on device.
+
+dm-clrs makes a graph undirected by multiplying its matrix with its transpose. So for `bfs` and
+`bellman_ford` an edge between two nodes has probability p², a self-loop p, and a weight is
+``sqrt(w_ij * w_ji + 0.001)``, never below 0.0316. `dfs` graphs are directed: every edge and
+self-loop has probability p.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from mechgap.errors import InvalidInput
+from mechgap.tasks.algorithms import Traced, algorithm
+from mechgap.tasks.batch import Batch
+from mechgap.tasks.specs import Task, get_task
+
+TRAIN_P = tuple(0.1 + 0.1 * i for i in range(9))
+"""Edge parameters of dm-clrs's training and in-training validation graphs."""
+TEST_P = (0.5,)
+"""Edge parameter of the official validation and test sets."""
+
+
+def sample(
+    task: Task | str,
+    key: Key[Array, ""],
+    *,
+    batch_size: int = 32,
+    nodes: int = 16,
+    p: Sequence[float] = TRAIN_P,
+    random_pos: bool = True,
+) -> Batch:
+    """Draw graphs as dm-clrs does and trace the task's algorithm on them.
+
+    `p` is drawn per graph. With `random_pos` node positions are sorted uniform numbers, as in
+    training; without, they are ``i / nodes``, as in the official sets. Every batch of one size
+    has the same shapes; `Batch.trim` drops padding that nobody needs.
+
+    >>> batch = sample("bfs", jax.random.key(0), batch_size=2, nodes=4)
+    >>> batch.inputs["A"].shape, batch.hints["pi_h"].shape
+    ((2, 4, 4), (4, 2, 4))
+    """
+    task = get_task(task)
+    check_nodes(nodes)
+    if batch_size < 1:
+        raise InvalidInput(f"batch_size must be at least 1; got {batch_size}")
+    if not p:
+        raise InvalidInput("p must hold at least one edge probability; got none")
+    for value in p:
+        check_probability(value)
+    return _sample(task, key, batch_size, nodes, tuple(p), random_pos)
+
+
+@partial(jax.jit, static_argnums=(0, 2, 3, 4, 5))
+def _sample(
+    task: Task,
+    key: Key[Array, ""],
+    batch_size: int,
+    nodes: int,
+    p: tuple[float, ...],
+    random_pos: bool,
+) -> Batch:
+    p_key, graph_key, source_key, pos_key = jax.random.split(key, 4)
+    chosen = jax.random.choice(p_key, jnp.asarray(p, jnp.float32), (batch_size, 1, 1))
+    A = _erdos_renyi(task, graph_key, chosen, (batch_size, nodes, nodes))
+    sources = jax.random.randint(source_key, (batch_size,), 0, nodes)
+    if random_pos:
+        pos = jnp.sort(jax.random.uniform(pos_key, (batch_size, nodes)), axis=-1)
+    else:
+        pos = jnp.broadcast_to(regular_positions(nodes), (batch_size, nodes))
+    return make_batch(task, A, sources, pos)
+
+
+def _erdos_renyi(
+    task: Task, key: Key[Array, ""], p: Float[Array, "batch 1 1"], shape: tuple[int, int, int]
+) -> Float[Array, "batch nodes nodes"]:
+    edge_key, weight_key = jax.random.split(key)
+    edges = jax.random.uniform(edge_key, shape) < p
+    if not task.directed:
+        edges = edges & edges.mT
+    if not task.weighted:
+        return edges.astype(jnp.float32)
+    weights = jax.random.uniform(weight_key, shape)
+    return edges * jnp.sqrt(weights * weights.mT + 1e-3)
+
+
+def regular_positions(nodes: int) -> Float[np.ndarray, "nodes"]:
+    """The positions ``i / nodes`` of the official sets."""
+    return (np.arange(nodes) / nodes).astype(np.float32)
+
+
+def make_batch(
+    task: Task,
+    A: Float[Array, "batch nodes nodes"],
+    sources: Int[Array, "batch"],
+    pos: Float[Array, "batch nodes"],
+) -> Batch:
+    """Trace the task on given graphs. Can be jitted; checks nothing (see `from_graphs`)."""
+    time_major = Traced(hints=1, outputs=0, length=0)  # pyright: ignore[reportArgumentType]
+    hints, outputs, lengths = jax.vmap(algorithm(task), out_axes=time_major)(A, sources)
+    nodes = A.shape[-1]
+    inputs = {
+        "pos": pos,
+        "A": A,
+        "adj": ((A != 0) | jnp.eye(nodes, dtype=bool)).astype(A.dtype),
+    }
+    if task.has_source:
+        inputs["s"] = jax.nn.one_hot(sources, nodes, dtype=A.dtype)
+    return Batch(task, inputs, hints, outputs, lengths)
+
+
+def check_nodes(nodes: int) -> None:
+    """Refuse graphs without nodes."""
+    if nodes < 1:
+        raise InvalidInput(f"a graph needs at least 1 node; got {nodes}")
+
+
+def check_probability(p: float) -> None:
+    """Refuse what is not a probability (NaN included)."""
+    if not 0 <= p <= 1:
+        raise InvalidInput(f"p is a probability and must lie in [0, 1]; got {p}")

@@ -1,0 +1,76 @@
+"""How CLRS scores predictions, computed on device and equal to dm-clrs's `evaluate`.
+
+Pointers, categories and one-of-the-nodes: the share of right answers. Masks: F1. Scalars: mean
+squared error (lower is better). Predictions are raw, as networks give them.
+"""
+
+from collections.abc import Mapping
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from mechgap.tasks.batch import Batch
+from mechgap.tasks.specs import Feature, Type
+
+
+def output_scores(batch: Batch, predictions: Mapping[str, Array]) -> dict[str, Float[Array, ""]]:
+    """The score of each output, and their mean as ``score``."""
+    everyone = jnp.ones(batch.size, bool)
+    scores = {
+        f.name: _score(f, batch.outputs[f.name], predictions[f.name], everyone)
+        for f in batch.task.outputs
+    }
+    return {**scores, "score": jnp.mean(jnp.stack(list(scores.values())))}
+
+
+def hint_scores(batch: Batch, predictions: Mapping[str, Array]) -> dict[str, Float[Array, ""]]:
+    """The score of each hint: the mean over steps, weighted by how many samples still run.
+
+    NaN where no sample has a second hint, since then nothing was predicted.
+    """
+    scores = {}
+    for name, along in hint_scores_along_time(batch, predictions).items():
+        times = jnp.arange(1, along.shape[0] + 1)
+        running = jnp.sum(times[:, None] < batch.lengths, axis=1)
+        scores[name] = jnp.sum(along * running) / jnp.sum(batch.lengths - 1)
+    return scores
+
+
+def hint_scores_along_time(
+    batch: Batch, predictions: Mapping[str, Array]
+) -> dict[str, Float[Array, "steps"]]:
+    """The score of each hint at each step, over the samples that still run (0 if none)."""
+    scores = {}
+    for f in batch.task.hints:
+        steps = []
+        for time in range(1, batch.max_hints):
+            running = time < batch.lengths
+            score = _score(f, batch.hints[f.name][time], predictions[f.name][time - 1], running)
+            steps.append(jnp.where(jnp.any(running), score, 0.0))
+        scores[f.name] = jnp.stack(steps) if steps else jnp.zeros(0)
+    return scores
+
+
+def _score(
+    feature: Feature, truth: Array, prediction: Array, counted: Bool[Array, "batch"]
+) -> Float[Array, ""]:
+    """The score of one prediction over the counted samples."""
+
+    def mean(values: Array) -> Float[Array, ""]:
+        weight = counted.reshape(-1, *[1] * (values.ndim - 1)) & jnp.ones(values.shape, bool)
+        return jnp.sum(jnp.where(weight, values, 0)) / jnp.sum(weight)
+
+    if feature.type is Type.SCALAR:
+        return mean((prediction - truth) ** 2)
+    if feature.type is Type.MASK:
+        weight = counted[:, None]
+        said, true = prediction > 0, truth > 0.5
+        hits = jnp.sum(said & true & weight)
+        false_alarms = jnp.sum(said & ~true & weight)
+        misses = jnp.sum(~said & true & weight)
+        precision = jnp.where(hits + false_alarms > 0, hits / (hits + false_alarms), 1.0)
+        recall = jnp.where(hits + misses > 0, hits / (hits + misses), 1.0)
+        both = precision + recall
+        return jnp.where(both > 0, 2 * precision * recall / both, 0.0)
+    answer = truth if feature.type is Type.POINTER else jnp.argmax(truth, axis=-1)
+    return mean(1.0 * (jnp.argmax(prediction, axis=-1) == answer))

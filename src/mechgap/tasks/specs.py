@@ -1,0 +1,170 @@
+"""What CLRS asks: each task's inputs, hints and outputs, by location and type.
+
+A task is a list of `Feature`s in dm-clrs's order. `bfs`, `bellman_ford` and `dfs` are
+dm-clrs's own; `bfs_sequential` and `dfs_simplified` are the paper's variants.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+from mechgap.errors import unknown
+
+
+class Stage(Enum):
+    """When a feature is known: before, during or after the algorithm runs."""
+
+    INPUT = "input"
+    HINT = "hint"
+    OUTPUT = "output"
+
+
+class Location(Enum):
+    """What carries a feature: every node, every ordered pair of nodes, or the graph."""
+
+    NODE = "node"
+    EDGE = "edge"
+    GRAPH = "graph"
+
+
+class Type(Enum):
+    """What a feature's values are."""
+
+    SCALAR = "scalar"
+    MASK = "mask"
+    MASK_ONE = "mask_one"
+    CATEGORICAL = "categorical"
+    POINTER = "pointer"
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One named input, hint or output."""
+
+    name: str
+    stage: Stage
+    location: Location
+    type: Type
+    categories: int = 1
+    """How many classes a categorical feature has; 1 for every other type."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A graph algorithm as CLRS poses it."""
+
+    name: str
+    summary: str
+    features: tuple[Feature, ...]
+    hints_per_node: int = 1
+    """A graph of n nodes has at most this many times n hints."""
+    directed: bool = False
+    weighted: bool = False
+    has_source: bool = True
+    in_dm_clrs: bool = True
+
+    def stage(self, stage: Stage) -> tuple[Feature, ...]:
+        """The features of one stage, in dm-clrs's order."""
+        return tuple(f for f in self.features if f.stage is stage)
+
+    def max_hints(self, nodes: int) -> int:
+        """The largest number of hints on a graph of that many nodes."""
+        return self.hints_per_node * nodes
+
+    @property
+    def inputs(self) -> tuple[Feature, ...]:
+        """What the network is given before the first step."""
+        return self.stage(Stage.INPUT)
+
+    @property
+    def hints(self) -> tuple[Feature, ...]:
+        """The algorithm's state after each step."""
+        return self.stage(Stage.HINT)
+
+    @property
+    def outputs(self) -> tuple[Feature, ...]:
+        """What the algorithm returns."""
+        return self.stage(Stage.OUTPUT)
+
+
+_POS = Feature("pos", Stage.INPUT, Location.NODE, Type.SCALAR)
+_SOURCE = Feature("s", Stage.INPUT, Location.NODE, Type.MASK_ONE)
+_A = Feature("A", Stage.INPUT, Location.EDGE, Type.SCALAR)
+_ADJ = Feature("adj", Stage.INPUT, Location.EDGE, Type.MASK)
+_PI = Feature("pi", Stage.OUTPUT, Location.NODE, Type.POINTER)
+
+
+def _hint(name: str, type: Type, location: Location = Location.NODE, categories: int = 1):
+    return Feature(name, Stage.HINT, location, type, categories)
+
+
+_PI_H = _hint("pi_h", Type.POINTER)
+_REACH_H = _hint("reach_h", Type.MASK)
+_COLOR = _hint("color", Type.CATEGORICAL, categories=3)
+
+_ALL = (
+    Task(
+        name="bfs",
+        summary="breadth-first search; ties go to the parent of lowest index",
+        features=(_POS, _SOURCE, _A, _ADJ, _PI, _REACH_H, _PI_H),
+    ),
+    Task(
+        name="bellman_ford",
+        summary="shortest paths from one source, every edge relaxed at once",
+        features=(
+            *(_POS, _SOURCE, _A, _ADJ, _PI, _PI_H),
+            _hint("d", Type.SCALAR),
+            _hint("msk", Type.MASK),
+        ),
+        weighted=True,
+    ),
+    Task(
+        name="dfs",
+        summary="depth-first search from every node in turn, lowest index first",
+        features=(
+            *(_POS, _A, _ADJ, _PI, _PI_H, _COLOR),
+            _hint("d", Type.SCALAR),
+            _hint("f", Type.SCALAR),
+            _hint("s_prev", Type.POINTER),
+            _hint("s", Type.MASK_ONE),
+            _hint("u", Type.MASK_ONE),
+            _hint("v", Type.MASK_ONE),
+            _hint("s_last", Type.MASK_ONE),
+            _hint("time", Type.SCALAR, Location.GRAPH),
+        ),
+        hints_per_node=3,
+        directed=True,
+        has_source=False,
+    ),
+    Task(
+        name="bfs_sequential",
+        summary="bfs with one hint per newly reached node (the paper's variant)",
+        features=(_POS, _SOURCE, _A, _ADJ, _PI, _REACH_H, _PI_H),
+        in_dm_clrs=False,
+    ),
+    Task(
+        name="dfs_simplified",
+        summary="dfs with the hints pi_h and color only (the paper's variant)",
+        features=(_POS, _A, _ADJ, _PI, _PI_H, _COLOR),
+        hints_per_node=3,
+        directed=True,
+        has_source=False,
+        in_dm_clrs=False,
+    ),
+)
+
+TASKS = MappingProxyType({task.name: task for task in _ALL})
+"""Every task by name."""
+
+
+def get_task(task: Task | str) -> Task:
+    """The task of that name, or an error that names the nearest one.
+
+    >>> get_task("bfs").outputs[0].name
+    'pi'
+    """
+    if isinstance(task, Task):
+        return task
+    if task not in TASKS:
+        raise unknown("task", task, TASKS)
+    return TASKS[task]

@@ -1,0 +1,1 @@
+"""The learned counterpart: dm-clrs's loss and the paper's recipe."""
