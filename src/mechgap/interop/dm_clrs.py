@@ -62,7 +62,7 @@ def _head_name(i: int) -> str:
     return f"{_PROCESSOR}/linear_{6 + i}"
 
 
-def to_haiku(network: Network) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
+def to_haiku(network: Network) -> dict[str, dict[str, np.ndarray]]:
     """The network's parameters as dm-clrs's `BaselineModel` holds them."""
     return jax.tree.map(np.asarray, _parameters(network))
 

@@ -8,9 +8,9 @@ The traces equal dm-clrs's: a BFS parent is the reached neighbour of lowest inde
 Bellman-Ford update needs a strictly smaller distance, DFS tries nodes in index order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,12 +30,8 @@ class Traced(NamedTuple):
     length: Int[Array, ""]
 
 
-class Algorithm(Protocol):
-    """Runs a task's algorithm on one graph."""
-
-    def __call__(self, A: Weights, source: Node, /) -> Traced:
-        """The trace on weight matrix `A` from `source` (ignored by DFS)."""
-        ...
+Algorithm = Callable[[Weights, Node], Traced]
+"""Runs on a weight matrix from a source (which DFS does not look at)."""
 
 
 def _until(length: Int[Array, ""], hints: Mapping[str, Array]) -> Mapping[str, Array]:

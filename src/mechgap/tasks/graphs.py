@@ -80,7 +80,7 @@ def _is_several(graphs: Any) -> bool:
     return np.ndim(graphs) == 3
 
 
-def _as_matrix(graph: Any) -> tuple[Float[np.ndarray, "nodes nodes"], Sequence[Hashable]]:
+def _as_matrix(graph: Any) -> tuple[np.ndarray, Sequence[Hashable]]:
     """The weight matrix of a graph and the names of its nodes."""
     if _is_networkx(graph):
         import networkx

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from enum import Enum
 from importlib.resources import files
 from io import BytesIO
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -32,7 +31,7 @@ SAMPLES = 32
 _RELATED = {"bfs_sequential": "bfs", "dfs_simplified": "dfs"}
 
 
-def arrays(task: Task | str, split: Split | str) -> Mapping[str, np.ndarray[Any, Any]]:
+def arrays(task: Task | str, split: Split | str) -> Mapping[str, np.ndarray]:
     """dm-clrs's arrays of an official set, by ``stage/name``, plus ``lengths``."""
     task, split = get_task(task), _get_split(split)
     if not task.in_dm_clrs:

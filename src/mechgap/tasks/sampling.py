@@ -93,13 +93,14 @@ def regular_positions(nodes: int) -> Float[np.ndarray, "nodes"]:
     return (np.arange(nodes) / nodes).astype(np.float32)
 
 
+@partial(jax.jit, static_argnums=0)
 def make_batch(
     task: Task,
     A: Float[Array, "batch nodes nodes"],
     sources: Int[Array, "batch"],
     pos: Float[Array, "batch nodes"],
 ) -> Batch:
-    """Trace the task on given graphs. Can be jitted; checks nothing (see `from_graphs`)."""
+    """Trace the task on given graphs. Checks nothing (see `from_graphs`)."""
     time_major = Traced(hints=1, outputs=0, length=0)  # pyright: ignore[reportArgumentType]
     hints, outputs, lengths = jax.vmap(algorithm(task), out_axes=time_major)(A, sources)
     nodes = A.shape[-1]

@@ -1,0 +1,26 @@
+"""dm-clrs as the tests use it: traces of given graphs, straight from its algorithms."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from clrs._src import algorithms
+
+from mechgap.tasks.specs import Task
+
+
+class PeerTrace(NamedTuple):
+    hints: dict[str, np.ndarray]
+    outputs: dict[str, np.ndarray]
+    length: int
+
+
+def peer_trace(task: Task, A: np.ndarray, source: int) -> PeerTrace:
+    """dm-clrs's own trace. Read from its probes, since its batching cannot hold one node."""
+    run: Any = getattr(algorithms, task.name)
+    _, probes = run(A, source) if task.has_source else run(A)
+    hints = {f.name: probes["hint"][f.location.value][f.name]["data"] for f in task.hints}
+    outputs = {
+        f.name: probes["output"][f.location.value][f.name]["data"].reshape(len(A))
+        for f in task.outputs
+    }
+    return PeerTrace(hints, outputs, len(hints[task.hints[0].name]))
