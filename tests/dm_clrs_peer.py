@@ -1,9 +1,10 @@
 """dm-clrs as the tests use it: traces of given graphs, straight from its algorithms."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from clrs._src import algorithms
+from scipy import stats
 
 from mechgap.tasks.specs import Task
 
@@ -24,3 +25,8 @@ def peer_trace(task: Task, A: np.ndarray, source: int) -> PeerTrace:
         for f in task.outputs
     }
     return PeerTrace(hints, outputs, len(hints[task.hints[0].name]))
+
+
+def same_distribution(a: Any, b: Any) -> float:
+    """The p-value of the two-sample Kolmogorov-Smirnov test."""
+    return cast(Any, stats.ks_2samp(np.ravel(a), np.ravel(b))).pvalue

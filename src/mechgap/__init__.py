@@ -1,3 +1,53 @@
-"""mechgap: graph algorithms compiled into networks, beside networks that learned them."""
+"""mechgap: graph algorithms compiled into networks, beside networks that learned them.
+
+The public names, in the order of the story. They are imported when first used, so that
+`import mechgap` and `mechgap --help` stay light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mechgap.errors import InvalidInput as InvalidInput
+    from mechgap.network.config import NetworkConfig as NetworkConfig
+    from mechgap.network.network import Network as Network
+    from mechgap.network.trace import Trace as Trace
+    from mechgap.network.trace import run as run
+    from mechgap.tasks.batch import Batch as Batch
+    from mechgap.tasks.graphs import from_graphs as from_graphs
+    from mechgap.tasks.official import official as official
+    from mechgap.tasks.sampling import sample as sample
+    from mechgap.tasks.scores import hint_scores as hint_scores
+    from mechgap.tasks.scores import output_scores as output_scores
+    from mechgap.tasks.specs import TASKS as TASKS
+    from mechgap.training.loss import loss as loss
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "InvalidInput": "errors",
+    "TASKS": "tasks.specs",
+    "Batch": "tasks.batch",
+    "sample": "tasks.sampling",
+    "official": "tasks.official",
+    "from_graphs": "tasks.graphs",
+    "output_scores": "tasks.scores",
+    "hint_scores": "tasks.scores",
+    "NetworkConfig": "network.config",
+    "Network": "network.network",
+    "Trace": "network.trace",
+    "run": "network.trace",
+    "loss": "training.loss",
+}
+
+__all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'mechgap' has no attribute '{name}'")
+    return getattr(import_module(f"mechgap.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

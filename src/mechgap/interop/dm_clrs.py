@@ -229,9 +229,22 @@ def baseline_model(
         nb_msg_passing_steps=config.nb_msg_passing_steps,
         **training,
     )
-    model.init([feedback.features], np.int64(seed))
-    if parameters is not None:
-        model.params = {m: dict(ks) for m, ks in parameters.items()}
+    if parameters is None:
+        # What `model.init` does, in one compiled program instead of hundreds of small ones.
+        features = [feedback.features]
+        initial = jax.jit(
+            lambda key: model.net_fn.init(
+                *(key, features, True),
+                algorithm_index=-1,
+                return_hints=False,
+                return_all_outputs=False,
+            )
+        )
+        model.params = initial(jax.random.PRNGKey(seed))
+    else:
+        model.params = {module: dict(named) for module, named in parameters.items()}
+    model.opt_state = model.opt.init(model.params)
+    model.opt_state_skeleton = model.opt.init(jnp.zeros(1))
     return model
 
 

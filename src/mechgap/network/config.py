@@ -1,6 +1,7 @@
 """The shape of a network. Names and defaults are dm-clrs's, so that users know them."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from mechgap.errors import InvalidInput, unknown
@@ -35,20 +36,31 @@ class ProcessorType(StrEnum):
     GATV2 = "gatv2"
 
 
+_KINDS: Mapping[str, type[StrEnum]] = {
+    "hint_mode": HintMode,
+    "hint_repred_mode": HintRepredMode,
+    "encoder_init": EncoderInit,
+    "processor_type": ProcessorType,
+}
+
+
 @dataclass(frozen=True)
 class NetworkConfig:
-    """Everything that decides a network's parameters and how they are used."""
+    """Everything that decides a network's parameters and how they are used.
+
+    Kinds may be given by name: ``NetworkConfig(hint_mode="none")``.
+    """
 
     hidden_size: int = 128
     nb_heads: int = 1
     nb_msg_passing_steps: int = 1
     use_ln: bool = True
     dropout_prob: float = 0.0
-    hint_mode: HintMode = HintMode.ENCODED_DECODED
-    hint_repred_mode: HintRepredMode = HintRepredMode.SOFT
+    hint_mode: HintMode | str = HintMode.ENCODED_DECODED
+    hint_repred_mode: HintRepredMode | str = HintRepredMode.SOFT
     hint_teacher_forcing: float = 0.0
-    encoder_init: EncoderInit = EncoderInit.XAVIER_ON_SCALARS
-    processor_type: ProcessorType = ProcessorType.GATV2
+    encoder_init: EncoderInit | str = EncoderInit.XAVIER_ON_SCALARS
+    processor_type: ProcessorType | str = ProcessorType.GATV2
     use_lstm: bool = False
     use_edge_info: bool = False
     """The paper's `W_info`: attention-weighted edge features join the hidden state."""
@@ -62,7 +74,7 @@ class NetworkConfig:
     """The constant c of the simplified pointer decoder."""
 
     def __post_init__(self):
-        for name, kind in _ENUMS.items():
+        for name, kind in _KINDS.items():
             value = getattr(self, name)
             if value not in set(kind):
                 raise unknown(name, str(value), [str(member) for member in kind])
@@ -113,11 +125,3 @@ class NetworkConfig:
         return self.hint_repred_mode is HintRepredMode.HARD or (
             self.hint_repred_mode is HintRepredMode.HARD_ON_EVAL and not training
         )
-
-
-_ENUMS = {
-    f.name: kind
-    for f in fields(NetworkConfig)
-    for kind in (HintMode, HintRepredMode, EncoderInit, ProcessorType)
-    if f.type is kind
-}

@@ -6,7 +6,7 @@ probability `hint_teacher_forcing`), and each sample's output is read at its own
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -93,7 +93,7 @@ def unroll(
     *,
     training: bool,
     key: Key[Array, ""] | None = None,
-    replace: Mapping[str, Array | Values] | None = None,
+    replace: Mapping[str, Any] | None = None,
     keep_steps: bool = False,
 ) -> Unrolled:
     """Run the network over a batch.
@@ -189,7 +189,7 @@ def unroll(
     forced_steps = {name: value for name, value in replace.items() if name != "outputs"}
     (_, _, read), kept = jax.lax.scan(step, carry, (jnp.arange(steps), keys, forced_steps))
     outputs = network.decode(tuple(f.name for f in task.outputs), read, edge_encoder)
-    outputs = {**outputs, **replace.get("outputs", {})}  # pyright: ignore[reportGeneralTypeIssues]
+    outputs = {**outputs, **replace.get("outputs", {})}
     return Unrolled(outputs, kept.hints, kept if keep_steps else None)
 
 

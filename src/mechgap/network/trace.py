@@ -6,6 +6,7 @@ tells which count.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -54,7 +55,7 @@ def run(
     network: Network,
     batch: Batch,
     *,
-    replace: Mapping[str, Array | Mapping[str, Array]] | None = None,
+    replace: Mapping[str, Any] | None = None,
 ) -> Trace:
     """Run a network and keep every intermediate value.
 
@@ -62,6 +63,7 @@ def run(
     ``run(network, batch, replace={"attention": alpha})``; for hints and outputs by name,
     ``replace={"hints": {"pi_h": logits}}``. What depends on a forced value follows it.
 
+    >>> import jax
     >>> from mechgap.tasks.sampling import sample
     >>> batch = sample("bfs", jax.random.key(0), batch_size=2, nodes=4)
     >>> network = Network.initial("bfs", jax.random.key(1))
@@ -77,7 +79,7 @@ def run(
 
 
 @eqx.filter_jit
-def _run(network: Network, batch: Batch, replace: Mapping[str, Array | Mapping[str, Array]]):
+def _run(network: Network, batch: Batch, replace: Mapping[str, Any]) -> Trace:
     substeps = network.config.nb_msg_passing_steps
 
     def split(values: Array) -> Array:
@@ -86,7 +88,7 @@ def _run(network: Network, batch: Batch, replace: Mapping[str, Array | Mapping[s
     def merge(values: Array) -> Array:
         return values.reshape(-1, *values.shape[2:])
 
-    forced = {n: split(v) if n in _PER_SUBSTEP else v for n, v in replace.items()}  # pyright: ignore[reportArgumentType]
+    forced = {n: split(v) if n in _PER_SUBSTEP else v for n, v in replace.items()}
     outputs, hints, steps = unroll(network, batch, training=False, replace=forced, keep_steps=True)
     assert steps is not None
     return Trace(
@@ -101,15 +103,13 @@ def _run(network: Network, batch: Batch, replace: Mapping[str, Array | Mapping[s
     )
 
 
-def _check_shapes(
-    network: Network, batch: Batch, replace: Mapping[str, Array | Mapping[str, Array]]
-) -> None:
+def _check_shapes(network: Network, batch: Batch, replace: Mapping[str, Any]) -> None:
     """Refuse forced values of another shape than the run's own, with both shapes."""
     if not replace:
         return
     expected = eqx.filter_eval_shape(_run, network, batch, {})
 
-    def check(name: str, want: Array, given: Array) -> None:
+    def check(name: str, want: Any, given: Any) -> None:
         if tuple(want.shape) != tuple(jnp.shape(given)):
             raise InvalidInput(
                 f"a replaced {name} must have the shape of the run's own, {list(want.shape)}; "
@@ -119,7 +119,7 @@ def _check_shapes(
     for name, given in replace.items():
         want = getattr(expected, name)
         if not isinstance(want, Mapping):
-            check(name, want, given)  # pyright: ignore[reportArgumentType]
+            check(name, want, given)
             continue
         if not isinstance(given, Mapping):
             raise InvalidInput(f"replaced {name} are given by name: one of {', '.join(want)}")

@@ -94,21 +94,39 @@ def bfs_sequential(A: Weights, source: Node, /) -> Traced:
 
 def bellman_ford(A: Weights, source: Node, /) -> Traced:
     """Shortest paths from the source: all edges relaxed at once until nothing changes."""
-    nodes = jnp.arange(A.shape[0])
+    size = A.shape[0]
+    nodes = jnp.arange(size)
+    cost = jnp.where(A != 0, A, jnp.inf)
 
-    def relax(state, _):
-        d, pi, msk = state
-        offer = jnp.where(msk[:, None] & (A != 0), d[:, None] + A, jnp.inf)
+    def relax(state):
+        time, _, d, pi, ds, pis = state
+        offer = d[:, None] + cost
         best = jnp.min(offer, axis=0)
-        lowest = jnp.min(jnp.where(offer == best, nodes[:, None], A.shape[0]), axis=0)
-        better = (best < jnp.inf) & (~msk | (best < d))
-        after = (jnp.where(better, best, d), jnp.where(better, lowest, pi), msk | better)
-        return after, (state, jnp.any(better))
+        lowest = jnp.min(jnp.where(offer == best, nodes[:, None], size), axis=0)
+        better = best < d
+        d, pi = jnp.where(better, best, d), jnp.where(better, lowest, pi)
+        return time + 1, jnp.any(better), d, pi, ds.at[time].set(d), pis.at[time].set(pi)
 
-    start = (jnp.zeros_like(A[0]), nodes, nodes == source)
-    (_, pi, _), ((ds, pis, msks), changed) = jax.lax.scan(relax, start, length=A.shape[0])
-    length = jnp.sum(changed) + 1
-    hints = {"pi_h": pis, "d": ds, "msk": msks.astype(A.dtype)}
+    # Distances are infinite until a node is reached. The last pass, in which nothing changes,
+    # is one more than there are hints.
+    far = jnp.where(nodes == source, jnp.zeros((), A.dtype), jnp.inf)
+    rows = (size + 1, size)
+    start = (
+        jnp.int32(1),
+        True,
+        far,
+        nodes,
+        jnp.broadcast_to(far, rows),
+        jnp.broadcast_to(nodes, rows),
+    )
+    passes, _, _, pi, ds, pis = jax.lax.while_loop(lambda state: state[1], relax, start)
+    length = jnp.asarray(passes - 1)
+    msk = ds[:size] < jnp.inf
+    hints = {
+        "pi_h": pis[:size],
+        "d": jnp.where(msk, ds[:size], 0),
+        "msk": msk.astype(A.dtype),
+    }
     return Traced(_until(length, hints), {"pi": pi}, length)
 
 

@@ -1,0 +1,61 @@
+"""Our network is dm-clrs's network: a pairwise cover of tasks and architectures.
+
+`benchmarks/parity.py` runs the full product.
+"""
+
+import itertools
+from dataclasses import asdict
+
+import pytest
+
+from mechgap.network.config import NetworkConfig
+from parity import measure_parity
+
+FACTORS = {
+    "task": ("bfs", "bellman_ford", "dfs"),
+    "hidden_size": (4, 128),
+    "nb_heads": (1, 4),
+    "use_ln": (True, False),
+    "hint_mode": ("encoded_decoded", "decoded_only", "none"),
+    "hint_repred_mode": ("soft", "hard", "hard_on_eval"),
+    "hint_teacher_forcing": (0.0, 1.0),
+    "nb_msg_passing_steps": (1, 3),
+}
+
+CASES = [
+    # dm-clrs's defaults
+    ("bfs", 128, 1, True, "encoded_decoded", "soft", 0.0, 1),
+    ("bellman_ford", 128, 1, True, "encoded_decoded", "soft", 0.0, 1),
+    ("dfs", 128, 1, True, "encoded_decoded", "soft", 0.0, 1),
+    # every pair of values of any two factors
+    ("dfs", 4, 4, False, "encoded_decoded", "soft", 1.0, 3),
+    ("bellman_ford", 128, 1, True, "encoded_decoded", "hard_on_eval", 0.0, 1),
+    ("bfs", 4, 1, False, "decoded_only", "hard", 0.0, 3),
+    ("bfs", 128, 4, True, "none", "hard", 1.0, 1),
+    ("dfs", 128, 1, True, "decoded_only", "soft", 0.0, 1),
+    ("bellman_ford", 4, 1, False, "none", "hard_on_eval", 1.0, 3),
+    ("bellman_ford", 4, 4, False, "decoded_only", "hard_on_eval", 1.0, 1),
+    ("dfs", 128, 4, True, "none", "hard_on_eval", 0.0, 3),
+    ("bfs", 4, 4, True, "encoded_decoded", "soft", 0.0, 1),
+    ("dfs", 128, 1, False, "encoded_decoded", "hard", 1.0, 1),
+    ("bellman_ford", 4, 1, False, "none", "soft", 1.0, 1),
+    ("bfs", 128, 4, False, "encoded_decoded", "hard_on_eval", 0.0, 3),
+    ("bellman_ford", 4, 1, False, "encoded_decoded", "hard", 1.0, 1),
+]
+
+
+def test_the_cases_cover_every_pair():
+    for (i, first), (j, second) in itertools.combinations(enumerate(FACTORS.values()), 2):
+        assert set(itertools.product(first, second)) == {(case[i], case[j]) for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+def test_predictions_loss_and_gradients_are_dm_clrs(case, record_property):
+    task, *rest = case
+    config = NetworkConfig(**dict(zip(list(FACTORS)[1:], rest, strict=True)))
+    found = measure_parity(task, config, nodes=6 if task == "dfs" else 11)
+    record_property("errors", {name: f"{value:.1e}" for name, value in asdict(found).items()})
+    assert found.gradients <= 1e-4
+    assert found.loss <= 1e-6
+    assert found.outputs <= 1e-4
+    assert found.hints <= 1e-4

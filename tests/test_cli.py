@@ -1,0 +1,97 @@
+"""The command line as a user meets it: in a process of its own."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def mechgap(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mechgap.cli", *arguments], capture_output=True, text=True
+    )
+
+
+def test_help_does_not_import_jax():
+    program = (
+        "import sys; sys.argv = ['mechgap', '--help']\n"
+        "from mechgap.cli import main\n"
+        "try: main()\n"
+        "finally: print('jax' in sys.modules or 'numpy' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "sample" in done.stdout
+    assert done.stderr.strip() == "False"
+
+
+def test_without_a_command_help_is_shown():
+    done = mechgap()
+    assert done.returncode == 0
+    assert "Usage" in done.stdout
+
+
+def test_version():
+    import mechgap as package
+
+    assert mechgap("--version").stdout.strip() == package.__version__
+
+
+def test_tasks_are_listed():
+    assert "bfs_sequential" in mechgap("tasks").stdout
+    listed = json.loads(mechgap("tasks", "--json").stdout)
+    assert listed["dfs"]["directed"]
+    assert {"name": "pi", "stage": "output", "location": "node", "type": "pointer"} in listed[
+        "bfs"
+    ]["features"]
+
+
+def test_sample_prints_the_trace_of_the_graph():
+    done = mechgap("sample", "bfs", "--nodes", "8", "--seed", "0")
+    assert done.returncode == 0
+    assert re.search(r"bfs: 8 nodes, \d+ edges, source \d, \d hints", done.stdout)
+    assert "reach_h" in done.stdout
+
+
+@pytest.mark.parametrize("task", ["bfs", "bellman_ford", "dfs", "bfs_sequential", "dfs_simplified"])
+def test_sample_json_is_the_whole_trace(task):
+    data = json.loads(mechgap("sample", task, "--nodes", "4", "--seed", "3", "--json").stdout)
+    assert data["task"] == task
+    assert len(data["pos"]) == len(data["outputs"]["pi"]) == 4
+    assert all(len(hint) == data["length"] for hint in data["hints"].values())
+    assert all(data["hints"]["pi_h"][-1][i] == pi for i, pi in enumerate(data["outputs"]["pi"]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["sample", "bsf"], "unknown task 'bsf'. Did you mean 'bfs'?"),
+        (["sample", "bfs", "--nodes", "0"], "a graph needs at least 1 node; got 0"),
+        (["sample", "bfs", "--p", "1.5"], "p is a probability and must lie in [0, 1]; got 1.5"),
+        (["sample", "bfs", "--p", "nan"], "must lie in [0, 1]; got nan"),
+        (["sample", "bfs", "--nodes", "many"], "--nodes"),
+        (["sample", "bfs", "--frob"], "--frob"),
+        (["sample"], "task"),
+        (["smaple"], "smaple"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(arguments, message):
+    done = mechgap(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert message in done.stderr
+
+
+def test_the_readme_has_two_commands_and_the_first_works():
+    commands = re.findall(r"```sh\n(.*?)\n```", README.read_text(), flags=re.DOTALL)[:2]
+    assert commands[1] == "pip install '.[test]' && pytest"
+    install, _, run = commands[0].partition(" && ")
+    assert install == "pip install ."
+    name, *arguments = run.split()
+    assert name == "mechgap"
+    assert mechgap(*arguments).returncode == 0
