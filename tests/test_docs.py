@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from update_readme import README, table, updated
+
 PROJECT = Path(__file__).parent.parent
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
 
@@ -20,3 +22,8 @@ def test_python_blocks_run(page):
 def test_links_to_files_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_the_readmes_numbers_are_the_measured_ones():
+    assert table() in README.read_text()
+    assert updated(README.read_text()) == README.read_text()

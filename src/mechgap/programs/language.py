@@ -1,0 +1,189 @@
+"""Graph programs, in the paper's vocabulary.
+
+In every step each node looks at itself and its neighbours. Among those that pass the `mask` it
+selects one, by the minimum or maximum of an expression (ties go to the lowest node); where none
+passes, it keeps its state, which is attending to itself. The `update` gives the next state from
+its own (`self`), the selected node's (`other`), its inputs (`init`) and the edge between them.
+
+A program reads as it is written, and `print(program)` gives that text back.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from mechgap.errors import unknown
+from mechgap.programs.expressions import Expression, Name
+from mechgap.tasks.specs import Feature, Location, Stage, Task, Type, get_task
+
+
+class Kind(Enum):
+    """What a component of the hidden state holds."""
+
+    BOOL = "Bool"
+    FLOAT = "Float"
+    POINTER = "Pointer"
+
+
+_HINT_TYPE = {Kind.BOOL: Type.MASK, Kind.FLOAT: Type.SCALAR, Kind.POINTER: Type.POINTER}
+
+
+@dataclass(frozen=True)
+class Component:
+    """A named variable that every node has."""
+
+    name: str
+    kind: Kind
+
+    def __str__(self) -> str:
+        return f'{self.kind.value}("{self.name}")'
+
+
+def Bool(name: str) -> Component:
+    """A flag."""
+    return Component(name, Kind.BOOL)
+
+
+def Float(name: str) -> Component:
+    """A number of at least 0."""
+    return Component(name, Kind.FLOAT)
+
+
+def Pointer(name: str) -> Component:
+    """A node, held as its position."""
+    return Component(name, Kind.POINTER)
+
+
+class Extreme(Enum):
+    """Which end of an expression's values is selected."""
+
+    MINIMUM = "minimum"
+    MAXIMUM = "maximum"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Attend to the sender with the smallest or largest value."""
+
+    extreme: Extreme
+    expression: Expression
+
+    def __str__(self) -> str:
+        return f"{self.extreme.value}({self.expression})"
+
+
+def minimum(expression: Expression) -> Selection:
+    """Select the sender whose value is smallest."""
+    return Selection(Extreme.MINIMUM, expression)
+
+
+def maximum(expression: Expression) -> Selection:
+    """Select the sender whose value is largest."""
+    return Selection(Extreme.MAXIMUM, expression)
+
+
+@dataclass(frozen=True)
+class Fixpoint:
+    """Run until nothing changes."""
+
+    def __str__(self) -> str:
+        return "fixpoint"
+
+
+fixpoint = Fixpoint()
+
+
+@dataclass(frozen=True)
+class GraphProgram:
+    """A graph algorithm: its state, one step, and how it meets a task."""
+
+    name: str
+    task: str
+    """The CLRS task whose graphs and inputs it reads."""
+    inputs: Mapping[str, str]
+    """The program's names of the task's inputs."""
+    hidden: tuple[Component, ...]
+    init: Mapping[str, Expression]
+    """The state before the first step, from each node's own inputs."""
+    select: Selection
+    update: Mapping[str, Expression]
+    hints: Mapping[str, Component]
+    """Which component is which hint: the task's own, or new ones."""
+    output: Mapping[str, Component]
+    mask: Expression | None = None
+    """Who may be selected; everyone where there is none."""
+    steps: int | Fixpoint = field(default=fixpoint)
+    """How long it runs where no hints tell."""
+
+    @property
+    def components(self) -> Mapping[str, Component]:
+        """The hidden state's components by name."""
+        return {component.name: component for component in self.hidden}
+
+    def posed(self) -> Task:
+        """The task that the program solves: CLRS's own if it predicts CLRS's hints and outputs.
+
+        Otherwise a task with CLRS's inputs and the program's hints and outputs.
+        """
+        clrs = get_task(self.task)
+        own = {f.name: f for f in clrs.features if f.stage is not Stage.INPUT}
+        if set(own) == set(self.hints) | set(self.output):
+            return clrs
+        hints = (_feature(name, Stage.HINT, c) for name, c in self.hints.items())
+        outputs = (_feature(name, Stage.OUTPUT, c) for name, c in self.output.items())
+        return Task(
+            name=self.name,
+            summary=f"the graph program {self.name}",
+            features=(*clrs.inputs, *outputs, *hints),
+            directed=clrs.directed,
+            weighted=clrs.weighted,
+            has_source=clrs.has_source,
+            in_dm_clrs=False,
+        )
+
+    def __str__(self) -> str:
+        return source(self)
+
+
+def _feature(name: str, stage: Stage, component: Component) -> Feature:
+    return Feature(name, stage, Location.NODE, _HINT_TYPE[component.kind])
+
+
+def source(program: GraphProgram) -> str:
+    """The program as Python text; running it gives an equal program."""
+
+    def named(parts: Mapping[str, Expression]) -> str:
+        lines = "".join(f"        {name}={expression},\n" for name, expression in parts.items())
+        return f"dict(\n{lines}    )"
+
+    def referred(parts: Mapping[str, Component]) -> str:
+        return "{" + ", ".join(f'"{name}": {c.name}' for name, c in parts.items()) + "}"
+
+    quoted = ", ".join(f'"{ours}": "{theirs}"' for ours, theirs in program.inputs.items())
+    declared = "".join(f"{c.name} = {c}\n" for c in program.hidden)
+    hidden = ", ".join(c.name for c in program.hidden)
+    mask = "" if program.mask is None else f"    mask={program.mask},\n"
+    return (
+        f"{declared}\n{program.name} = GraphProgram(\n"
+        f'    name="{program.name}",\n'
+        f'    task="{program.task}",\n'
+        f"    inputs={{{quoted}}},\n"
+        f"    hidden=({hidden},),\n"
+        f"    init={named(program.init)},\n"
+        f"    select={program.select},\n"
+        f"{mask}"
+        f"    update={named(program.update)},\n"
+        f"    hints={referred(program.hints)},\n"
+        f"    output={referred(program.output)},\n"
+        f"    steps={program.steps},\n"
+        ")\n"
+    )
+
+
+def find_name(program: GraphProgram, name: Name) -> Component | str:
+    """What a name in an expression means: a component, or an input of the task."""
+    if name.name in program.components and name.side.value in {"self", "other"}:
+        return program.components[name.name]
+    if name.name in program.inputs:
+        return program.inputs[name.name]
+    raise unknown("name", str(name), [*program.components, *program.inputs])
