@@ -1,16 +1,18 @@
 """Is our network dm-clrs's network? Predictions, loss and every gradient, side by side.
 
-    python benchmarks/parity.py [--out FILE] [--only TASK]
+    python benchmarks/parity.py [--out FILE]
 
-Runs the full product of tasks and architectures (the tests run a pairwise cover of it). For each,
-dm-clrs initialises the parameters, both sides compute, and the largest differences are kept:
-predictions in float32; loss and gradients in float64, gradients as max|Δ| / max(max|g|, 1e-3 ·
-largest gradient).
+Takes hours; a stopped run goes on where it was. It runs the full product of tasks and
+architectures (the tests run a pairwise cover of it). For each, dm-clrs
+initialises the parameters, both sides compute, and the largest differences are kept: predictions
+in float32; loss and gradients in float64, gradients as max|Δ| / max(max|g|, 1e-3 · largest
+gradient).
 
 Why gradients in float64: relu, leaky relu and max have kinks, and a deep unrolled network is
 chaotic. Where two float32 sums that are added in another order fall on two sides of a kink, a
-gradient jumps by more than any rounding; dm-clrs differs from itself as much. In float64 that
-noise is gone and a real difference would stay.
+gradient jumps by more than any rounding; in deep cases dm-clrs's float32 gradients differ from
+its own float64 ones by more than from ours. In float64 that noise is gone and a real difference
+would stay.
 """
 
 import argparse
@@ -27,6 +29,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from measuring import RESULTS, machine
 from mechgap.interop.dm_clrs import (
     HaikuParameters,
     baseline_model,
@@ -131,29 +134,43 @@ def full_product() -> Iterator[tuple[str, NetworkConfig]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=None)
-    parser.add_argument("--only", default=None)
+    parser.add_argument("--out", type=Path, default=RESULTS / "parity.json")
     arguments = parser.parse_args()
-    cases = [case for case in full_product() if arguments.only in (None, case[0])]
-    rows = []
+    cases = list(full_product())
+    rows = json.loads(arguments.out.read_text())["cases"] if arguments.out.exists() else []
+    done = {row["case"] for row in rows}
     for i, (task, config) in enumerate(cases):
+        case = _name(task, config)
+        if case in done:
+            continue
         began = time.perf_counter()
-        nodes = 6 if task == "dfs" else 11
-        found = measure_parity(task, config, nodes=nodes, seed=i)
-        rows.append({"task": task, "nodes": nodes, **asdict(config), **asdict(found)})
-        print(
-            f"{i + 1}/{len(cases)} {task} hidden={config.hidden_size} heads={config.nb_heads} "
-            f"ln={config.use_ln} {config.hint_mode} {config.hint_repred_mode} "
-            f"forcing={config.hint_teacher_forcing} steps={config.nb_msg_passing_steps}: "
-            f"gradients {found.gradients:.1e} loss {found.loss:.1e} outputs {found.outputs:.1e} "
-            f"hints {found.hints:.1e} ({time.perf_counter() - began:.0f} s)",
-            flush=True,
-        )
+        found = measure_parity(task, config, nodes=6 if task == "dfs" else 11, seed=i)
+        rows.append({"case": case, **{k: float(f"{v:.2g}") for k, v in asdict(found).items()}})
+        _write(arguments.out, len(cases), rows)
+        seconds = time.perf_counter() - began
+        print(f"{len(rows)}/{len(cases)} {rows[-1]} ({seconds:.0f} s)", flush=True)
         jax.clear_caches()
-    worst = {k: max(row[k] for row in rows) for k in ("gradients", "loss", "outputs", "hints")}
-    print("largest:", {name: f"{value:.1e}" for name, value in worst.items()})
-    if arguments.out:
-        arguments.out.write_text(json.dumps({"largest": worst, "cases": rows}, indent=1) + "\n")
+    print("largest:", json.loads(arguments.out.read_text())["largest"])
+
+
+def _name(task: str, config: NetworkConfig) -> str:
+    parts = [task, f"hidden {config.hidden_size}", f"heads {config.nb_heads}"]
+    parts += ["layer norm" if config.use_ln else "no layer norm"]
+    parts += [f"{config.nb_msg_passing_steps} message-passing steps", str(config.hint_mode)]
+    if config.encodes_hints:
+        parts += [str(config.hint_repred_mode), f"teacher forcing {config.hint_teacher_forcing:g}"]
+    return ", ".join(parts)
+
+
+def _write(path: Path, cases: int, rows: list[dict[str, Any]]) -> None:
+    """Save after every case, so that a stopped run goes on where it was."""
+    names = ("gradients", "loss", "outputs", "hints")
+    largest = {name: max(row[name] for row in rows) for name in names}
+    summary = {"machine": machine(), "cases_in_all": cases, "cases_done": len(rows)}
+    text = json.dumps({**summary, "largest": largest, "cases": rows}, indent=1)
+    partial = path.with_suffix(".partial")
+    partial.write_text(text + "\n")
+    partial.replace(path)
 
 
 if __name__ == "__main__":

@@ -190,3 +190,5 @@ init = Names(Side.INIT)
 """The updated node's inputs."""
 edge = Names(Side.EDGE)
 """The edge between them; `edge.loop` is set where both are the same node."""
+zero = Constant(0.0)
+"""The number 0, as a starting value."""

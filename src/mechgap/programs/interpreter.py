@@ -78,7 +78,9 @@ def evaluate(expression: Expression, values: _Values) -> np.ndarray:
 
 def interpret(program: GraphProgram, inputs: Mapping[str, np.ndarray], steps: int | None = None):
     """Run a program on a batch's inputs: `steps` times, or as long as the program says."""
-    given = {ours: np.asarray(inputs[theirs], np.float64) for ours, theirs in program.inputs.items()}
+    given = {
+        ours: np.asarray(inputs[theirs], np.float64) for ours, theirs in program.inputs.items()
+    }
     adjacent = np.asarray(inputs["adj"]) > 0
     support = adjacent | adjacent.swapaxes(-1, -2)
     loop = np.broadcast_to(np.eye(support.shape[-1]), support.shape)
@@ -120,9 +122,7 @@ def interpret(program: GraphProgram, inputs: Mapping[str, np.ndarray], steps: in
     )
 
 
-def _initial_state(
-    program: GraphProgram, given: Mapping[str, np.ndarray]
-) -> dict[str, np.ndarray]:
+def _initial_state(program: GraphProgram, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     shape = given["idx"].shape
     return {
         name: np.broadcast_to(evaluate(value, lambda at: given[at.name]), shape).astype(float)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from mechgap.errors import unknown
-from mechgap.programs.expressions import Expression, Name
+from mechgap.programs.expressions import Expression, Name, as_expression
 from mechgap.tasks.specs import Feature, Location, Stage, Task, Type, get_task
 
 
@@ -114,6 +114,11 @@ class GraphProgram:
     """Who may be selected; everyone where there is none."""
     steps: int | Fixpoint = field(default=fixpoint)
     """How long it runs where no hints tell."""
+
+    def __post_init__(self):
+        for part in ("init", "update"):  # a plain number is a constant expression
+            values = {name: as_expression(value) for name, value in getattr(self, part).items()}
+            object.__setattr__(self, part, values)
 
     @property
     def components(self) -> Mapping[str, Component]:

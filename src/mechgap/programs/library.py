@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from mechgap.programs.expressions import edge, init, other, self
+from mechgap.programs.expressions import edge, init, other, self, zero
 from mechgap.programs.language import (
     Bool,
     Float,
@@ -38,7 +38,7 @@ bfs_parent = GraphProgram(
     task="bfs",
     inputs={"idx": "pos", "start": "s"},
     hidden=(visit, level, pi),
-    init=dict(visit=init.start, level=0 * init.start, pi=init.idx),
+    init=dict(visit=init.start, level=zero, pi=init.idx),
     select=minimum(other.level + other.idx),
     mask=other.visit,
     update=dict(visit=self.visit | other.visit, level=other.level + 1 - init.start, pi=other.idx),
@@ -53,7 +53,7 @@ bellman_ford = GraphProgram(
     task="bellman_ford",
     inputs={"idx": "pos", "start": "s", "weight": "A"},
     hidden=(visit, dist, pi),
-    init=dict(visit=init.start, dist=0 * init.start, pi=init.idx),
+    init=dict(visit=init.start, dist=zero, pi=init.idx),
     select=minimum(other.dist + edge.weight),
     mask=other.visit & ~edge.loop & ~init.start,
     update=dict(visit=self.visit | other.visit, dist=other.dist + edge.weight, pi=other.idx),
@@ -114,4 +114,3 @@ LIBRARY: Mapping[str, GraphProgram] = MappingProxyType(
     }
 )
 """Every program by name."""
-

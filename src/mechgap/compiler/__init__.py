@@ -1,0 +1,1 @@
+"""Program to parameters: named passes, constants derived from a domain, and verification."""

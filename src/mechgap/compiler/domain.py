@@ -1,0 +1,54 @@
+"""The inputs that a compilation is made for.
+
+Attention selects by softmax and numbers have finite precision, so no network is exact on all
+inputs. The compiler derives its constants from this declared domain and guarantees exactness on
+it (see `certificate`); `verify` and `run` tell which inputs lie outside.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mechgap.errors import InvalidInput
+from mechgap.programs.expressions import Name, Side
+from mechgap.programs.language import GraphProgram, Kind
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What may be given to a compiled network."""
+
+    nodes: int = 64
+    """The largest number of nodes."""
+    position_gap: float = 1 / 64
+    """The smallest difference between two nodes' positions."""
+    value_gap: float = 1 / 64
+    """The smallest difference between values that compete for a selection."""
+    largest_value: float = 64.0
+    """The largest value of any Float component."""
+    largest_weight: float = 1.001
+    """The largest edge weight (CLRS's are at most √1.001)."""
+    dtype: str = "float32"
+
+    def __post_init__(self):
+        for name in ("position_gap", "value_gap", "largest_value", "largest_weight"):
+            if not getattr(self, name) > 0:
+                raise InvalidInput(f"{name} must be above 0; got {getattr(self, name)}")
+        if self.nodes < 1:
+            raise InvalidInput(f"nodes must be at least 1; got {self.nodes}")
+        if self.dtype not in {"float32", "float64"}:
+            raise InvalidInput(f"dtype must be float32 or float64; got {self.dtype}")
+
+    @property
+    def epsilon(self) -> float:
+        """The relative spacing of numbers of the dtype."""
+        return float(np.finfo(self.dtype).eps)
+
+    def bounds(self, program: GraphProgram, name: Name) -> tuple[float, float]:
+        """The smallest and largest value that a name can have."""
+        if name.side is Side.EDGE:
+            return (0.0, 1.0) if name.name == "loop" else (0.0, self.largest_weight)
+        component = program.components.get(name.name)
+        if component is not None and component.kind is Kind.FLOAT:
+            return 0.0, self.largest_value
+        return 0.0, 1.0

@@ -1,0 +1,130 @@
+"""What the compiler knows about a program before it builds anything.
+
+The mask is a conjunction. Its parts about the sender decide who is eligible; its parts about the
+receiver decide whether the node is updated at all; ``~edge.loop`` says that it cannot select
+itself. From these follow the facts that make updates exact:
+
+- a flag is *monotone* if its update is ``self.f | …``: once set, it stays, and it is never below
+  its initial value;
+- a node is updated *once* if the mask needs a flag unset that the update sets;
+- a node is updated *always after the first time* if the mask only needs monotone flags set.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from mechgap.errors import InvalidInput
+from mechgap.programs.expressions import And, Expression, Name, Not, Or, Side
+from mechgap.programs.language import GraphProgram, Kind
+
+
+@dataclass(frozen=True)
+class Mask:
+    """A mask, taken apart."""
+
+    sender_flags: tuple[str, ...] = ()
+    """Flags that the sender must have."""
+    blocking_flags: tuple[str, ...] = ()
+    """Flags (or inputs) that the receiver must not have."""
+    excludes_self: bool = False
+
+
+class NotAConjunction(InvalidInput):
+    """A mask that is not built from the parts that attention can test."""
+
+
+def read_mask(program: GraphProgram) -> Mask:
+    """The parts of the program's mask."""
+    senders, blocking, excludes = [], [], False
+    for part in _conjuncts(program.mask):
+        match part:
+            case Name(Side.OTHER, name):
+                senders.append(name)
+            case Not(Name(Side.EDGE, "loop")):
+                excludes = True
+            case Not(Name(Side.SELF | Side.INIT, name)):
+                blocking.append(name)
+            case _:
+                raise NotAConjunction(
+                    f"the mask must be a conjunction of other.flag, ~self.flag, ~init.flag and "
+                    f"~edge.loop; '{part}' is none of these"
+                )
+    return Mask(tuple(senders), tuple(blocking), excludes)
+
+
+def _conjuncts(expression: Expression | None) -> Iterator[Expression]:
+    if isinstance(expression, And):
+        yield from _conjuncts(expression.left)
+        yield from _conjuncts(expression.right)
+    elif expression is not None:
+        yield expression
+
+
+def disjuncts(expression: Expression) -> Iterator[Expression]:
+    """The parts of an Or, or the expression itself."""
+    if isinstance(expression, Or):
+        yield from disjuncts(expression.left)
+        yield from disjuncts(expression.right)
+    else:
+        yield expression
+
+
+def is_monotone(program: GraphProgram, name: str) -> bool:
+    """Whether a flag, once set, stays. Inputs never change."""
+    if name not in program.components:
+        return True
+    parts = set(disjuncts(program.update[name]))
+    return program.components[name].kind is Kind.BOOL and Name(Side.SELF, name) in parts
+
+
+def initial_flag(program: GraphProgram, name: str) -> str | None:
+    """The input that a flag starts as, if it does."""
+    start = program.init.get(name)
+    is_input = isinstance(start, Name) and start.side in {Side.INIT, Side.SELF}
+    return start.name if is_input else None  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def simplified_update(program: GraphProgram, mask: Mask, name: str) -> Expression:
+    """A component's update with a disjunction removed where the selection decides it.
+
+    A selected sender has every flag that the mask asks of it, and where nobody is selected
+    `other` is the node itself. So ``self.f | other.f`` is ``other.f`` if the mask asks for
+    `other.f`; and a flag's own starting input adds nothing to ``self.f``.
+    """
+    parts = set(disjuncts(program.update[name]))
+    itself, selected = Name(Side.SELF, name), Name(Side.OTHER, name)
+    if itself in parts and selected in parts and name in mask.sender_flags:
+        start = initial_flag(program, name)
+        rest = parts - {itself, selected}
+        if rest <= {Name(side, start) for side in (Side.INIT, Side.SELF) if start}:
+            return selected
+    return program.update[name]
+
+
+def updates_once(program: GraphProgram, mask: Mask) -> bool:
+    """Whether a node, once updated, is never updated again."""
+    return any(
+        flag in mask.sender_flags and is_monotone(program, flag) for flag in mask.blocking_flags
+    )
+
+
+def updates_always_after_first(program: GraphProgram, mask: Mask) -> bool:
+    """Whether a node that was updated is updated in every later step."""
+    return all(is_monotone(program, flag) for flag in mask.sender_flags) and not any(
+        flag in program.components for flag in mask.blocking_flags
+    )
+
+
+def receiver_cases(program: GraphProgram, mask: Mask) -> Iterator[dict[str, int]]:
+    """Every combination of the mask's flags that a receiver can have."""
+    flags = sorted({*mask.sender_flags, *mask.blocking_flags})
+    for values in product((0, 1), repeat=len(flags)):
+        case = dict(zip(flags, values, strict=True))
+        below_start = any(
+            is_monotone(program, flag)
+            and case[flag] < case.get(str(initial_flag(program, flag)), 0)
+            for flag in flags
+        )
+        if not below_start:
+            yield case

@@ -1,0 +1,43 @@
+"""What to compile for: which options the architecture has."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from mechgap.network.config import NetworkConfig
+
+
+@dataclass(frozen=True)
+class Target:
+    """An architecture that programs compile to."""
+
+    name: str
+    summary: str
+    edge_information: bool
+    pre_attention_bias: bool
+    layer_norm: bool
+
+    def config(
+        self, hidden_size: int, nodes: int, simplify_decoders: bool = False
+    ) -> NetworkConfig:
+        """The network's shape; `nodes` matters only where there is a bias."""
+        return NetworkConfig(
+            hidden_size=hidden_size,
+            use_ln=self.layer_norm,
+            use_edge_info=self.edge_information,
+            use_pre_att_bias=self.pre_attention_bias,
+            pre_att_bias_nodes=nodes if self.pre_attention_bias else None,
+            simplify_decoders=simplify_decoders,
+        )
+
+
+TARGETS: Mapping[str, Target] = MappingProxyType(
+    {
+        target.name: target
+        for target in (
+            Target("paper", "edge information and bias, one size", True, True, False),
+            Target("general", "edge information, any size", True, False, False),
+            Target("stock", "dm-clrs's GATv2 without layer norm", False, False, False),
+        )
+    }
+)
