@@ -2,16 +2,16 @@
 
 The logit of sender j for receiver i is
 
-    M · (how many of the mask's flags j has) - c · (value to minimise) + [i = j] · S_i
+    M · (how many of the mask's flags j has) - c · value_ij + [i = j] · S_i
 
-With R the range of the second term and m the margin that softmax needs: ``c · value_gap ≥ m``
-tells competitors apart, ``M > R`` puts everyone eligible above everyone else. S_i decides between
-selecting and keeping. It is an affine function of the receiver's own flags, found by a linear
-program over every case that a receiver can be in:
+where `value` is what is minimised. Competitors are at least `value_gap` apart, so ``c · value_gap``
+tells them apart; M lifts everyone eligible above everyone else; S_i decides between selecting and
+keeping. S is an affine function of the receiver's own flags, found by a linear program over every
+case that a receiver can be in:
 
-- the receiver is blocked: itself above all;
-- it is eligible itself and may select itself: S_i = 0, it competes on its merit;
-- otherwise: itself above the ineligible, below the eligible.
+- it is blocked: itself above everyone;
+- it is eligible and may select itself: S_i = 0, it competes on its merit;
+- otherwise: itself above the ineligible, below the best of the eligible.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,12 @@ from scipy.optimize import linprog
 
 from mechgap.compiler.affine import Affine, affine, term
 from mechgap.compiler.domain import Domain
-from mechgap.compiler.facts import Mask, receiver_cases
+from mechgap.compiler.facts import (
+    Mask,
+    receiver_cases,
+    relaxed_component,
+    set_by_every_update,
+)
 from mechgap.errors import InvalidInput
 from mechgap.programs.expressions import Name, Side
 from mechgap.programs.language import Extreme, GraphProgram
@@ -59,52 +64,80 @@ def margin(domain: Domain) -> float:
     return float(np.log(4 * domain.nodes / domain.epsilon))
 
 
-def logits(program: GraphProgram, mask: Mask, domain: Domain) -> Logits:
-    """The constants of the selection, derived from the domain."""
-
-    def bounds(name: Name) -> tuple[float, float]:
-        return domain.bounds(program, name)
-
-    m = margin(domain)
+def logits(program: GraphProgram, mask: Mask, domain: Domain, sharpness: float, m: float) -> Logits:
+    """The logit for a given sharpness c and margin m."""
     sign = 1.0 if program.select.extreme is Extreme.MINIMUM else -1.0
-    value = sign * affine(program.select.expression)
-    value = value.side(Side.OTHER, Side.EDGE)
-    gap = domain.value_gap
-    low, high = value.range(bounds)
-    sharpness = m / gap
-    spread = sharpness * (high - low)
-    # Each window of the linear program has to hold two margins beside the spread.
-    mask_weight = 2 * spread + 4 * m if mask.sender_flags else 0.0
-    best = Affine({}, sharpness * low) - sharpness * value
-    bonus = _self_bonus(program, mask, spread, mask_weight, m)
-    flags = Affine()
+    value = (sign * affine(program.select.expression)).side(Side.OTHER, Side.EDGE)
+    ranges = _Ranges(program, mask, domain, sharpness * value)
+    low, high = ranges.of({})
+    never = dict.fromkeys(set_by_every_update(program, mask), 0)
+    # The worst eligible must stay a margin above a keeper, who is a margin above the ineligible.
+    own_low, own_high = ranges.of(never) if never else (low, high)
+    mask_weight = high - own_low + (own_high - own_low) + 3 * m if mask.sender_flags else 0.0
+    linear = Affine({}, low) - sharpness * value
     for flag in mask.sender_flags:
-        flags = flags + term(Side.OTHER, flag, mask_weight)
-    linear = best + flags
-    return Logits(linear, *linear.range(bounds), bonus, sharpness, mask_weight, m)
+        linear = linear + term(Side.OTHER, flag, mask_weight)
+    bonus = _self_bonus(program, mask, ranges, mask_weight, m)
+    bounds = linear.range(lambda name: domain.bounds(program, name))
+    return Logits(linear, *bounds, bonus, sharpness, mask_weight, m)
+
+
+class _Ranges:
+    """How large ``c · value`` can be, knowing some of a sender's flags."""
+
+    def __init__(self, program: GraphProgram, mask: Mask, domain: Domain, value: Affine):
+        self.program, self.mask, self.domain, self.value = program, mask, domain, value
+        self.setters = set_by_every_update(program, mask)
+
+    def of(self, flags: Mapping[str, int]) -> tuple[float, float]:
+        never_updated = any(flags.get(flag) == 0 for flag in self.setters) or any(
+            flags.get(flag) == 1 for flag in self.mask.blocking_flags if flag in self._inputs
+        )
+
+        def bounds(name: Name) -> tuple[float, float]:
+            component = self.program.components.get(name.name)
+            if component is None or not never_updated:
+                return self.domain.bounds(self.program, name)
+            initial = affine(self.program.init[component.name])
+            return initial.range(lambda at: self.domain.bounds(self.program, at))
+
+        return self.value.range(bounds)
+
+    @property
+    def _inputs(self) -> set[str]:
+        return set(self.program.inputs)
 
 
 def _self_bonus(
-    program: GraphProgram, mask: Mask, spread: float, mask_weight: float, m: float
+    program: GraphProgram, mask: Mask, ranges: _Ranges, mask_weight: float, m: float
 ) -> Affine:
     """S_i as an affine function of the receiver's flags, with as few and small terms as can be."""
     cases = list(receiver_cases(program, mask))
     flags = sorted(cases[0])
     wanted = len(mask.sender_flags)
+    relaxes = relaxed_component(program, mask) is not None
+    low, high = ranges.of({})
     rows: list[tuple[Mapping[str, int], float, float]] = []
     for case in cases:
         has = sum(case[flag] for flag in mask.sender_flags)
         blocked = any(case[flag] for flag in mask.blocking_flags)
-        # Without the bonus its own logit lies between base - spread and base.
-        base = mask_weight * has
-        eligible = (mask_weight * wanted - spread, mask_weight * wanted)
+        own_low, own_high = ranges.of(case)
+        # Logits, all counted from M · (flags wanted): its own without the bonus …
+        least, most = (
+            mask_weight * (has - wanted) - own_high,
+            mask_weight * (has - wanted) - own_low,
+        )
+        best_eligible, worst_eligible = -low, -high
+        ineligible = -mask_weight - low if wanted else -np.inf
         if blocked:
-            rows.append((case, eligible[1] - (base - spread) + m, np.inf))
+            rows.append((case, best_eligible - least + m, np.inf))
         elif has == wanted and not mask.excludes_self:
             rows.append((case, 0.0, 0.0))
+        elif has == wanted and relaxes:
+            # … and of the best offer, which is no worse than its own value without the edge's.
+            rows.append((case, ineligible - least + m, -m))
         else:
-            above = mask_weight * (wanted - 1) - (base - spread) + m if wanted else -np.inf
-            rows.append((case, above, eligible[0] - base - m))
+            rows.append((case, ineligible - least + m, worst_eligible - most - m))
     # Columns: the constant and the flags' coefficients, each as positive minus negative part.
     columns = np.array([[1.0, *(case[flag] for flag in flags)] for case, _, _ in rows])
     both = np.hstack([columns, -columns])

@@ -22,8 +22,11 @@ class Domain:
     """The largest number of nodes."""
     position_gap: float = 1 / 64
     """The smallest difference between two nodes' positions."""
-    value_gap: float = 1 / 64
-    """The smallest difference between values that compete for a selection."""
+    value_gap: float | None = None
+    """The smallest difference between values that compete for a selection; None to certify the
+    smallest that the dtype allows."""
+    steps: int = 64
+    """The largest number of steps that a run takes."""
     largest_value: float = 64.0
     """The largest value of any Float component."""
     largest_weight: float = 1.001
@@ -32,7 +35,7 @@ class Domain:
 
     def __post_init__(self):
         for name in ("position_gap", "value_gap", "largest_value", "largest_weight"):
-            if not getattr(self, name) > 0:
+            if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise InvalidInput(f"{name} must be above 0; got {getattr(self, name)}")
         if self.nodes < 1:
             raise InvalidInput(f"nodes must be at least 1; got {self.nodes}")
@@ -43,6 +46,11 @@ class Domain:
     def epsilon(self) -> float:
         """The relative spacing of numbers of the dtype."""
         return float(np.finfo(self.dtype).eps)
+
+    @property
+    def rounding(self) -> float:
+        """The largest relative error of one rounding."""
+        return self.epsilon / 2
 
     def bounds(self, program: GraphProgram, name: Name) -> tuple[float, float]:
         """The smallest and largest value that a name can have."""

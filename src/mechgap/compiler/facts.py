@@ -7,16 +7,20 @@ itself. From these follow the facts that make updates exact:
 - a flag is *monotone* if its update is ``self.f | …``: once set, it stays, and it is never below
   its initial value;
 - a node is updated *once* if the mask needs a flag unset that the update sets;
-- a node is updated *always after the first time* if the mask only needs monotone flags set.
+- a node is updated *always after the first time* if the mask only needs monotone flags set;
+- a node *without a flag was never updated*, and so is as it started, if every update sets the flag;
+- a component *relaxes* if it becomes the very value that was selected as the minimum: then no later
+  best offer is worse than what a node has.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from mechgap.compiler.affine import affine
 from mechgap.errors import InvalidInput
 from mechgap.programs.expressions import And, Expression, Name, Not, Or, Side
-from mechgap.programs.language import GraphProgram, Kind
+from mechgap.programs.language import Extreme, GraphProgram, Kind
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,33 @@ def updates_always_after_first(program: GraphProgram, mask: Mask) -> bool:
     return all(is_monotone(program, flag) for flag in mask.sender_flags) and not any(
         flag in program.components for flag in mask.blocking_flags
     )
+
+
+def set_by_every_update(program: GraphProgram, mask: Mask) -> tuple[str, ...]:
+    """Flags without which a node was never updated, so that all its state is initial."""
+    return tuple(
+        flag
+        for flag in mask.sender_flags
+        if simplified_update(program, mask, flag) == Name(Side.OTHER, flag)
+        and is_monotone(program, flag)
+    )
+
+
+def relaxed_component(program: GraphProgram, mask: Mask) -> str | None:
+    """The component that always holds the best offer so far, if there is one."""
+    if program.select.extreme is not Extreme.MINIMUM or not updates_always_after_first(
+        program, mask
+    ):
+        return None
+    offered = affine(program.select.expression)
+    for name in program.components:
+        grows = offered.terms.get(Name(Side.OTHER, name), 0.0) > 0
+        others_fixed = all(
+            at.name == name or at.name not in program.components for at in offered.terms
+        )
+        if grows and others_fixed and program.update[name] == program.select.expression:
+            return name
+    return None
 
 
 def receiver_cases(program: GraphProgram, mask: Mask) -> Iterator[dict[str, int]]:

@@ -29,11 +29,12 @@ def linear(form: Affine, low: float) -> Unit:
 def tent(position: str, gap: float, width: Affine, weight: float, label: str) -> list[Unit]:
     """`weight` times `width` where receiver and sender are one node, else exactly 0.
 
-    With ``x = (position_i - position_j) / gap``, which is 0 for oneself and at least 1 away from it
-    for everyone else: ``lrelu(x + w) - 2 lrelu(x) + lrelu(x - w)`` is 0.99 w at 0 and, for widths
-    up to 1, exactly 0 for all others, leak included.
+    With ``x = (position_i - position_j) / gap`` (a little more, for rounding), which is 0 for
+    oneself and at least 1 away from it for everyone else: ``lrelu(x + w) - 2 lrelu(x) + lrelu(x -
+    w)`` is 0.99 w at 0 and, for widths up to 1, exactly 0 for all others, leak included.
     """
-    x = term(Side.SELF, position, 1 / gap) + term(Side.OTHER, position, -1 / gap)
+    steep = (1 + 2**-8) / gap
+    x = term(Side.SELF, position, steep) + term(Side.OTHER, position, -steep)
     omega = weight / (1 - LEAK)
     return [
         Unit(x + width, omega, f"{label} right"),
@@ -58,9 +59,9 @@ def merged(units: list[Unit]) -> list[Unit]:
 def self_flag(width: Affine, bias: float, weight: float, label: str) -> Unit:
     """With the pre-attention bias ``B = bias · I``: `weight` times a flag on the diagonal.
 
-    ``lrelu(bias · (flag - 1) + B)`` is ``bias · flag`` for oneself. For all others it depends on the
-    receiver alone, so softmax does not see it; the leak adds ``0.01 · bias · (1 - flag)`` to the
-    difference, which `diagonal_constant` accounts for.
+    ``lrelu(bias · (flag - 1) + B)`` is ``bias · flag`` for oneself. For all others it depends on
+    the receiver alone, so softmax does not see it; the leak adds ``0.01 · bias · (1 - flag)`` to
+    the difference, which `diagonal_constant` accounts for.
     """
     return Unit(bias * (width - 1.0), weight / (bias * (1 - LEAK)), label)
 

@@ -78,7 +78,7 @@ def _difference(
         return new - initial + (term(Side.SELF, name) - initial), False
     if updates_always_after_first(program, mask) and _never_below_initial(program, component):
         low, high = new.range(lambda at: domain.bounds(program, at))
-        large = 2.0 * max(abs(low), abs(high))
+        large = max(abs(low), abs(high))
         gate = Affine({}, 1.0 - len(mask.sender_flags))
         for flag in mask.sender_flags:
             gate = gate + term(Side.OTHER, flag)

@@ -1,0 +1,102 @@
+"""Which unit of the network is which input, variable and term of the logit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mechgap.compiler.affine import Affine, affine
+from mechgap.compiler.gadgets import Unit
+from mechgap.compiler.updates import HiddenUnit
+from mechgap.errors import InvalidInput
+from mechgap.programs.language import GraphProgram, Kind
+from mechgap.tasks.specs import Location, get_task
+
+
+def position_input(program: GraphProgram) -> str:
+    """The program's name of the input that tells nodes apart."""
+    for ours, theirs in program.inputs.items():
+        if theirs == "pos":
+            return ours
+    raise InvalidInput(f"{program.name} must name the input 'pos': it tells nodes apart")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which unit of the network is what."""
+
+    program: GraphProgram
+    nodes: dict[str, int]
+    """Node inputs (the program's names) to units of the node features."""
+    edges: dict[str, int]
+    """Edge inputs to units of the edge features."""
+    state: tuple[HiddenUnit, ...]
+    attention: tuple[Unit, ...]
+    hidden_size: int
+
+    @staticmethod
+    def of(
+        program: GraphProgram,
+        state: Sequence[HiddenUnit],
+        attention: Sequence[Unit],
+        hidden_size: int,
+    ) -> "Layout":
+        """Units in order of appearance, or an error that says how many are needed."""
+        locations = {f.name: f.location for f in get_task(program.task).inputs}
+        nodes = [n for n, theirs in program.inputs.items() if locations[theirs] is Location.NODE]
+        edges = [n for n, theirs in program.inputs.items() if locations[theirs] is Location.EDGE]
+        needed = {
+            "state": len(state),
+            "attention": len(attention),
+            "node inputs": len(nodes),
+            "edge inputs": len(edges),
+            "pointer decoder": 3 if any(c.kind is Kind.POINTER for c in program.hidden) else 0,
+        }
+        if max(needed.values()) > hidden_size:
+            listed = ", ".join(f"{count} for {what}" for what, count in needed.items())
+            raise InvalidInput(
+                f"{program.name} needs hidden_size of at least {max(needed.values())} here "
+                f"({listed}); got {hidden_size}"
+            )
+        return Layout(
+            program,
+            {name: i for i, name in enumerate(nodes)},
+            {name: i for i, name in enumerate(edges)},
+            tuple(state),
+            tuple(attention),
+            hidden_size,
+        )
+
+    def node_row(self, form: Affine, offset: int, width: int) -> np.ndarray:
+        """An affine form of one node's values, as weights over ``[features | … | hidden]``.
+
+        `offset` is where the hidden state begins. The constant is left to the caller; a
+        component's initial value contributes through the inputs.
+        """
+        row = np.zeros(width)
+        for name, coefficient in form.terms.items():
+            if name.name in self.nodes:
+                row[self.nodes[name.name]] += coefficient
+                continue
+            for i, unit in enumerate(self.state):
+                if unit.component == name.name:
+                    row[offset + i] += coefficient * unit.sign
+            initial = affine(self.program.init[name.name])
+            for at, value in initial.terms.items():
+                row[self.nodes[at.name]] += coefficient * value
+        return row
+
+    def constant(self, form: Affine) -> float:
+        """The constant of a form, with that of the components' initial values."""
+        total = form.constant
+        for name, coefficient in form.terms.items():
+            if name.name in self.program.components:
+                total += coefficient * affine(self.program.init[name.name]).constant
+        return total
+
+    def edge_row(self, form: Affine) -> np.ndarray:
+        """An affine form of an edge's values, as weights over the edge features."""
+        row = np.zeros(self.hidden_size)
+        for name, coefficient in form.terms.items():
+            row[self.edges[name.name]] += coefficient
+        return row
