@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import jax
 
 from mechgap.compiler.attention import Logits
+from mechgap.compiler.ballast import Ballast, ballast
 from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.facts import read_mask
@@ -27,7 +28,7 @@ from mechgap.compiler.updates import HiddenUnit, hidden_units
 from mechgap.compiler.write import write
 from mechgap.errors import InvalidInput
 from mechgap.network.network import Network
-from mechgap.programs.expressions import Side
+from mechgap.programs.expressions import Name, Side
 from mechgap.programs.language import GraphProgram
 
 
@@ -57,12 +58,23 @@ def compile_program(
     state = hidden_units(program, mask, domain)
     if not target.edge_information:
         _refuse_edge_values(program, target, state)
-    selection, diagonal, units, certificate = sharpen(program, target, domain, mask, state)
-    layout = Layout.of(program, state, units, hidden_size)
+    norm = _ballast(program, domain, state, hidden_size) if target.layer_norm else None
+    selection, diagonal, units, certificate = sharpen(program, target, domain, mask, state, norm)
+    layout = Layout.of(program, state, units, hidden_size, normed=norm is not None)
     config = target.config(hidden_size, domain.nodes, simplify_decoders)
     blank = Network.initial(program.posed(), jax.random.key(0), config)
-    network = write(program, domain, layout, diagonal, blank)
+    network = write(program, domain, layout, diagonal, norm, blank)
     return Compiled(program, target, network, certificate, selection, tuple(units), tuple(state))
+
+
+def _ballast(
+    program: GraphProgram, domain: Domain, state: Sequence[HiddenUnit], hidden_size: int
+) -> Ballast:
+    largest = {
+        unit.component: domain.bounds(program, Name(Side.SELF, unit.component))[1] for unit in state
+    }
+    # Of a component's two units at most one is above zero.
+    return ballast(sum(largest.values()), max(largest.values()), hidden_size, domain.rounding)
 
 
 def _refuse_edge_values(program: GraphProgram, target: Target, state: Sequence[HiddenUnit]) -> None:

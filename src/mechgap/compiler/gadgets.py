@@ -10,6 +10,8 @@ from mechgap.compiler.affine import Affine, term
 from mechgap.programs.expressions import Side
 
 LEAK = 0.01
+TENT_SLACK = 2**-6
+"""How much steeper than 1 / gap a tent is, so that rounding cannot reach a neighbour."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ def tent(position: str, gap: float, width: Affine, weight: float, label: str) ->
     oneself and at least 1 away from it for everyone else: ``lrelu(x + w) - 2 lrelu(x) + lrelu(x -
     w)`` is 0.99 w at 0 and, for widths up to 1, exactly 0 for all others, leak included.
     """
-    steep = (1 + 2**-8) / gap
+    steep = (1 + TENT_SLACK) / gap
     x = term(Side.SELF, position, steep) + term(Side.OTHER, position, -steep)
     omega = weight / (1 - LEAK)
     return [

@@ -33,6 +33,8 @@ class Layout:
     state: tuple[HiddenUnit, ...]
     attention: tuple[Unit, ...]
     hidden_size: int
+    reference: int | None
+    """The unit that values are read against where there is layer norm; the next is the ballast."""
 
     @staticmethod
     def of(
@@ -40,13 +42,14 @@ class Layout:
         state: Sequence[HiddenUnit],
         attention: Sequence[Unit],
         hidden_size: int,
+        normed: bool,
     ) -> "Layout":
         """Units in order of appearance, or an error that says how many are needed."""
         locations = {f.name: f.location for f in get_task(program.task).inputs}
         nodes = [n for n, theirs in program.inputs.items() if locations[theirs] is Location.NODE]
         edges = [n for n, theirs in program.inputs.items() if locations[theirs] is Location.EDGE]
         needed = {
-            "state": len(state),
+            "state": len(state) + 2 * normed,
             "attention": len(attention),
             "node inputs": len(nodes),
             "edge inputs": len(edges),
@@ -65,6 +68,7 @@ class Layout:
             tuple(state),
             tuple(attention),
             hidden_size,
+            len(state) if normed else None,
         )
 
     def node_row(self, form: Affine, offset: int, width: int) -> np.ndarray:
@@ -81,6 +85,8 @@ class Layout:
             for i, unit in enumerate(self.state):
                 if unit.component == name.name:
                     row[offset + i] += coefficient * unit.sign
+                    if self.reference is not None:
+                        row[offset + self.reference] -= coefficient * unit.sign
             initial = affine(self.program.init[name.name])
             for at, value in initial.terms.items():
                 row[self.nodes[at.name]] += coefficient * value

@@ -1,15 +1,17 @@
 """How sharp attention must be, and what that guarantees: the constants, from the domain."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from mechgap.compiler.affine import Affine, affine
 from mechgap.compiler.attention import Logits, logits, margin
-from mechgap.compiler.certificate import Certificate, logit_rounding, value_error
+from mechgap.compiler.ballast import Ballast
+from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.facts import Mask, receiver_cases
 from mechgap.compiler.gadgets import (
+    TENT_SLACK,
     Unit,
     diagonal_constant,
     linear,
@@ -18,14 +20,42 @@ from mechgap.compiler.gadgets import (
     tent,
 )
 from mechgap.compiler.layout import position_input
+from mechgap.compiler.rounding import gamma, logit_error, size
 from mechgap.compiler.target import Target
 from mechgap.compiler.updates import HiddenUnit
 from mechgap.errors import InvalidInput
 from mechgap.programs.expressions import Name, Side
-from mechgap.programs.language import GraphProgram
+from mechgap.programs.language import GraphProgram, Kind
 
 LARGEST_LOGIT = 1e8
 """The network adds -1e9 to non-neighbours; logits stay well below that."""
+
+
+def state_errors(
+    program: GraphProgram,
+    domain: Domain,
+    state: Sequence[HiddenUnit],
+    norm: Ballast | None,
+) -> dict[str, float]:
+    """How far each component can be off after `domain.steps` steps: errors add up.
+
+    Without layer norm flags are exact: the selected sender's attention is exactly 1, and 0 and 1
+    are added without rounding.
+    """
+
+    def bounds(name: Name) -> tuple[float, float]:
+        return domain.bounds(program, name)
+
+    errors = {}
+    for unit in state:
+        extent = size(unit.before_relu, bounds)
+        each = gamma(len(unit.before_relu.terms) + 5, domain.rounding) * extent
+        if norm is not None:
+            each += norm.drift * bounds(Name(Side.SELF, unit.component))[1] + norm.noise
+        elif program.components[unit.component].kind is Kind.BOOL:
+            each = 0.0
+        errors[unit.component] = max(errors.get(unit.component, 0.0), domain.steps * each)
+    return errors
 
 
 def sharpen(
@@ -34,10 +64,11 @@ def sharpen(
     domain: Domain,
     mask: Mask,
     state: Sequence[HiddenUnit],
+    norm: Ballast | None,
 ) -> tuple[Logits, float, list[Unit], Certificate]:
     """Choose the sharpness c, and say what it guarantees.
 
-    Rounding grows with c as the differences do, so there is a smallest gap that a dtype can tell
+    Errors grow with c as the differences do, so there is a smallest gap that a dtype can tell
     apart, whatever c. Where values are positions, c is as small as the domain allows. Where they
     are weights, near-ties are a matter of luck, and c is as large as the network's mask allows.
     """
@@ -45,51 +76,64 @@ def sharpen(
     def bounds(name: Name) -> tuple[float, float]:
         return domain.bounds(program, name)
 
+    errors = state_errors(program, domain, state, norm)
+
     def attempt(c: float, m: float) -> tuple[Logits, float, list[Unit], float]:
         selection = logits(program, mask, domain, c, m)
         diagonal, units = _attention_units(program, target, domain, selection, mask)
-        return selection, diagonal, units, logit_rounding(units, bounds, diagonal, domain.rounding)
+        error = logit_error(units, bounds, errors, diagonal, domain.rounding)
+        return selection, diagonal, units, error
 
     weighs_edges = any(name.side is Side.EDGE for name in affine(program.select.expression).terms)
-    error = value_error(program, state, bounds, domain.steps, domain.rounding)
     m = margin(domain)
-    per_c = attempt(1.0, 0.0)[3]
-    finest = 2 * error + 2 * per_c
+    plain, _, _, per_c = attempt(1.0, 0.0)
+    finest = 2 * per_c
     wanted = domain.value_gap
     if wanted is None:
         wanted = 2 * finest if weighs_edges else _position_value_gap(program, domain)
-    if wanted <= finest:
+    highest = LARGEST_LOGIT / max(abs(plain.low), abs(plain.high))
+    c = highest if weighs_edges else min(highest, 1.5 * m / max(wanted - finest, 1e-30))
+    # The windows of the self-bonus need the margin beside what errors can take.
+    selection, diagonal, units, error = attempt(c, m + 2 * per_c * c)
+    certified = (m + 2 * error) / c
+    if wanted <= finest or (certified > wanted and domain.value_gap is not None):
         raise InvalidInput(
-            f"{program.name} cannot be certified for {target.name} in {domain.dtype}: value_gap "
-            f"must be above {finest:.2g}, of which rounding of logits takes {2 * per_c:.2g} and of "
-            f"values {2 * error:.2g}; got {wanted:.2g}. Use float64, fewer nodes or fewer steps"
+            f"{program.name} cannot be certified for {target.name} in {domain.dtype} with "
+            f"{domain.nodes} nodes and {domain.steps} steps: value_gap must be at least "
+            f"{max(finest, certified):.2g}; got {wanted:.2g}. Use float64, fewer nodes or fewer steps"
         )
-    selection = logits(program, mask, domain, 1.0, 0.0)
-    largest = max(abs(selection.low), abs(selection.high))
-    highest = LARGEST_LOGIT / largest
-    c = highest if weighs_edges else min(highest, 1.5 * m / (wanted - finest))
-    # The windows of the self-bonus need the margin beside what rounding can take.
-    safe = m + 2 * per_c * c
-    selection, diagonal, units, rounding = attempt(c, safe)
-    largest = max(abs(selection.low), abs(selection.high))
-    certified = 2 * error + (m + 2 * rounding) / c
-    if certified > wanted * (1 + 1e-6) and domain.value_gap is not None:
-        raise InvalidInput(
-            f"{program.name} cannot be certified for {target.name} in {domain.dtype}: at the "
-            f"largest sharpness that the mask of -1e9 allows ({c:.2g}), value_gap must be at least "
-            f"{certified:.2g}; got {wanted:.2g}"
-        )
+    _check_pointers(program, target, domain, errors)
     certificate = Certificate(
         domain=domain,
         sharpness=c,
         mask_weight=selection.mask_weight,
-        largest_logit=largest,
-        logit_rounding=rounding,
+        largest_logit=max(abs(selection.low), abs(selection.high)),
+        logit_error=error,
         attention_error=domain.nodes * float(np.exp(-m)),
-        value_error=error,
+        errors=errors,
         value_gap=certified,
     )
     return selection, diagonal, units, certificate
+
+
+def _check_pointers(
+    program: GraphProgram, target: Target, domain: Domain, errors: Mapping[str, float]
+) -> None:
+    """A pointer must stay nearer to its node than to any other."""
+    for component in program.hidden:
+        off = errors[component.name]
+        if component.kind is Kind.POINTER and off >= domain.position_gap / 4:
+            raise InvalidInput(
+                f"{program.name} cannot be certified for {target.name} in {domain.dtype}: after "
+                f"{domain.steps} steps '{component.name}' can be off by {off:.2g}, a quarter of "
+                f"position_gap = {domain.position_gap:.2g} or more. Use fewer steps or float64"
+            )
+        if component.kind is Kind.BOOL and off >= TENT_SLACK / 2:
+            raise InvalidInput(
+                f"{program.name} cannot be certified for {target.name} in {domain.dtype}: after "
+                f"{domain.steps} steps '{component.name}' can be off by {off:.2g}; at most "
+                f"{TENT_SLACK / 2:.2g} is allowed. Use fewer steps or float64"
+            )
 
 
 def _position_value_gap(program: GraphProgram, domain: Domain) -> float:
@@ -135,7 +179,8 @@ def _bonus_parts(
     ]
     if not bonus.terms:
         return bonus.constant, 0.0, Affine()
-    constant = 0.0 if fold and min(worth) * max(worth) == 0.0 else bonus.constant
+    touches_zero = min(map(abs, worth)) <= 1e-9 * max(map(abs, worth))
+    constant = 0.0 if fold and touches_zero else bonus.constant
     ends = [value - constant for value in worth]
     scale = max(ends, key=abs)
     if any(end / scale < -1e-9 for end in ends):

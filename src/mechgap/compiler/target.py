@@ -38,6 +38,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
             Target("paper", "edge information and bias, one size", True, True, False),
             Target("general", "edge information, any size", True, False, False),
             Target("stock", "dm-clrs's GATv2 without layer norm", False, False, False),
+            Target("stock-ln", "dm-clrs's GATv2 as it is", False, False, True),
         )
     }
 )

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mechgap.compiler.affine import Affine
+from mechgap.compiler.ballast import Ballast
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.layout import Layout, position_input
 from mechgap.network.decoders import (
@@ -14,14 +15,19 @@ from mechgap.network.decoders import (
     PointerDecoder,
     SimplifiedPointerDecoder,
 )
-from mechgap.network.linear import Linear
+from mechgap.network.linear import LayerNorm, Linear
 from mechgap.network.network import Network
 from mechgap.programs.expressions import Name, Side
 from mechgap.programs.language import Component, GraphProgram, Kind
 
 
 def write(
-    program: GraphProgram, domain: Domain, layout: Layout, diagonal: float, blank: Network
+    program: GraphProgram,
+    domain: Domain,
+    layout: Layout,
+    diagonal: float,
+    norm: Ballast | None,
+    blank: Network,
 ) -> Network:
     """Fill a network's parameters; every one that is not written is 0."""
     dtype = np.dtype(domain.dtype)
@@ -60,7 +66,8 @@ def write(
             filled(
                 gat.skip,
                 {i: of_node(u.before_relu, Side.SELF) for i, u in state},
-                {i: layout.constant(u.before_relu) for i, u in state},
+                {i: layout.constant(u.before_relu) for i, u in state}
+                | ({layout.reference + 1: norm.weight} if norm and layout.reference else {}),
             ),
             np.array([[u.omega for _, u in attention] + [0.0] * (hidden - len(attention))], dtype),
         ),
@@ -73,6 +80,11 @@ def write(
     if gat.pre_attention_bias is not None:
         identity = diagonal * np.eye(len(gat.pre_attention_bias), dtype=dtype)
         processor = eqx.tree_at(lambda g: g.pre_attention_bias, processor, identity)
+
+    if norm is not None:
+        used = np.arange(hidden) <= len(state)  # the state's units and the reference
+        normed = LayerNorm(norm.scale * used, norm.offset * used)  # pyright: ignore[reportArgumentType]
+        processor = eqx.tree_at(lambda g: g.norm, processor, normed)
 
     encoders = dict(zero.encoders.linears)
     for units in (layout.nodes, layout.edges):
