@@ -1,5 +1,6 @@
 """Compile a graph program into a network: the passes, in order.
 
+    validate    every reason why it cannot be done
     facts       what the mask says; which flags stay; when a node keeps its state
     updates     the state as hidden units
     sharpness   the logit as attention units; its constants, from the domain
@@ -19,14 +20,13 @@ from mechgap.compiler.attention import Logits
 from mechgap.compiler.ballast import Ballast, ballast
 from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.domain import Domain
-from mechgap.compiler.facts import read_mask
 from mechgap.compiler.gadgets import Unit
 from mechgap.compiler.layout import Layout
 from mechgap.compiler.sharpness import sharpen
 from mechgap.compiler.target import Target
 from mechgap.compiler.updates import HiddenUnit, hidden_units
+from mechgap.compiler.validate import check_target
 from mechgap.compiler.write import write
-from mechgap.errors import InvalidInput
 from mechgap.network.network import Network
 from mechgap.programs.expressions import Name, Side
 from mechgap.programs.language import GraphProgram
@@ -54,10 +54,8 @@ def compile_program(
     simplify_decoders: bool = False,
 ) -> Compiled:
     """Compile a program for a target on a domain."""
-    mask = read_mask(program)
+    mask = check_target(program, target, domain)
     state = hidden_units(program, mask, domain)
-    if not target.edge_information:
-        _refuse_edge_values(program, target, state)
     norm = _ballast(program, domain, state, hidden_size) if target.layer_norm else None
     selection, diagonal, units, certificate = sharpen(program, target, domain, mask, state, norm)
     layout = Layout.of(program, state, units, hidden_size, normed=norm is not None)
@@ -75,15 +73,3 @@ def _ballast(
     }
     # Of a component's two units at most one is above zero.
     return ballast(sum(largest.values()), max(largest.values()), hidden_size, domain.rounding)
-
-
-def _refuse_edge_values(program: GraphProgram, target: Target, state: Sequence[HiddenUnit]) -> None:
-    for unit in state:
-        for name in unit.before_relu.terms:
-            if name.side is Side.EDGE:
-                raise InvalidInput(
-                    f"{program.name} cannot compile to {target.name}: the update of "
-                    f"'{unit.component}' reads {name}, and without edge information the values "
-                    "that attention selects are a function of nodes alone. Use the target general "
-                    "or paper"
-                )

@@ -42,6 +42,23 @@ class Domain:
         if self.dtype not in {"float32", "float64"}:
             raise InvalidInput(f"dtype must be float32 or float64; got {self.dtype}")
 
+    @staticmethod
+    def regular(program: GraphProgram, nodes: int, dtype: str = "float32") -> "Domain":
+        """The domain of CLRS's test graphs: positions i / nodes.
+
+        Distances are taken to stay below 4 (on CLRS's graphs of 64 nodes they reach about 0.9);
+        counts of steps, below the number of nodes.
+        """
+        weighs = any(name.side is Side.EDGE for part in program.update.values() for name in
+                     part.walk() if isinstance(name, Name))  # fmt: skip
+        return Domain(
+            nodes=nodes,
+            position_gap=1 / nodes,
+            largest_value=4.0 if weighs else float(nodes),
+            steps=nodes,
+            dtype=dtype,
+        )
+
     @property
     def epsilon(self) -> float:
         """The relative spacing of numbers of the dtype."""
@@ -57,6 +74,8 @@ class Domain:
         if name.side is Side.EDGE:
             return (0.0, 1.0) if name.name == "loop" else (0.0, self.largest_weight)
         component = program.components.get(name.name)
-        if component is not None and component.kind is Kind.FLOAT:
-            return 0.0, self.largest_value
-        return 0.0, 1.0
+        if component is None or component.kind is not Kind.FLOAT:
+            return 0.0, 1.0
+        if program.update[name.name] == Name(Side.OTHER, name.name):
+            return 0.0, 1.0  # only ever copied, so within what nodes start with
+        return 0.0, self.largest_value

@@ -84,9 +84,10 @@ def is_monotone(program: GraphProgram, name: str) -> bool:
 
 def initial_flag(program: GraphProgram, name: str) -> str | None:
     """The input that a flag starts as, if it does."""
-    start = program.init.get(name)
-    is_input = isinstance(start, Name) and start.side in {Side.INIT, Side.SELF}
-    return start.name if is_input else None  # pyright: ignore[reportOptionalMemberAccess]
+    match program.init.get(name):
+        case Name(Side.INIT | Side.SELF, start):
+            return start
+    return None
 
 
 def simplified_update(program: GraphProgram, mask: Mask, name: str) -> Expression:
@@ -151,7 +152,7 @@ def receiver_cases(program: GraphProgram, mask: Mask) -> Iterator[dict[str, int]
     """Every combination of the mask's flags that a receiver can have."""
     flags = sorted({*mask.sender_flags, *mask.blocking_flags})
     for values in product((0, 1), repeat=len(flags)):
-        case = dict(zip(flags, values, strict=True))
+        case: dict[str, int] = dict(zip(flags, values, strict=True))
         below_start = any(
             is_monotone(program, flag)
             and case[flag] < case.get(str(initial_flag(program, flag)), 0)

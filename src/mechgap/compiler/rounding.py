@@ -1,6 +1,6 @@
-"""Worst-case rounding: γ_k = k·u / (1 - k·u) bounds k roundings of relative size u, in any order."""
+"""Worst-case rounding: γ_k = k·u / (1 - k·u) bounds k roundings of relative size u."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from mechgap.compiler.affine import Affine
 from mechgap.compiler.gadgets import Unit
@@ -20,6 +20,21 @@ def size(form: Affine, bounds: Bounds) -> float:
     """The sum of the absolute values that a form adds up."""
     parts = (abs(value) * max(map(abs, bounds(name))) for name, value in form.terms.items())
     return abs(form.constant) + sum(parts)
+
+
+def update_error(form: Affine, bounds: Bounds, flags: Set[str], unit: float) -> float:
+    """How far one update of a component can be off by rounding alone, in any order of summation.
+
+    The selected sender's attention is 1, so what is added up are the form's terms, its constant and
+    what the other senders leak (less than a rounding). A term is rounded itself only if its
+    coefficient is neither 1 nor -1; flags are 0 or 1, so theirs is not.
+    """
+
+    def is_exact(name: Name, value: float) -> bool:
+        return abs(value) == 1.0 or name.name in flags
+
+    rounded = sum(not is_exact(name, value) for name, value in form.terms.items())
+    return gamma(len(form.terms) + 2 + rounded, unit) * size(form, bounds)
 
 
 def form_error(form: Affine, bounds: Bounds, errors: Errors, unit: float) -> float:

@@ -20,7 +20,7 @@ from mechgap.compiler.gadgets import (
     tent,
 )
 from mechgap.compiler.layout import position_input
-from mechgap.compiler.rounding import gamma, logit_error, size
+from mechgap.compiler.rounding import logit_error, update_error
 from mechgap.compiler.target import Target
 from mechgap.compiler.updates import HiddenUnit
 from mechgap.errors import InvalidInput
@@ -37,7 +37,7 @@ def state_errors(
     state: Sequence[HiddenUnit],
     norm: Ballast | None,
 ) -> dict[str, float]:
-    """How far each component can be off after `domain.steps` steps: errors add up.
+    """How far each component can be moved off in one step; over several steps errors add up.
 
     Without layer norm flags are exact: the selected sender's attention is exactly 1, and 0 and 1
     are added without rounding.
@@ -46,15 +46,16 @@ def state_errors(
     def bounds(name: Name) -> tuple[float, float]:
         return domain.bounds(program, name)
 
+    flags = {c.name for c in program.hidden if c.kind is Kind.BOOL}
+    flags |= {ours for ours, theirs in program.inputs.items() if theirs == "s"}
     errors = {}
     for unit in state:
-        extent = size(unit.before_relu, bounds)
-        each = gamma(len(unit.before_relu.terms) + 5, domain.rounding) * extent
+        each = update_error(unit.before_relu, bounds, flags, domain.rounding)
         if norm is not None:
             each += norm.drift * bounds(Name(Side.SELF, unit.component))[1] + norm.noise
         elif program.components[unit.component].kind is Kind.BOOL:
             each = 0.0
-        errors[unit.component] = max(errors.get(unit.component, 0.0), domain.steps * each)
+        errors[unit.component] = max(errors.get(unit.component, 0.0), each)
     return errors
 
 
@@ -76,7 +77,8 @@ def sharpen(
     def bounds(name: Name) -> tuple[float, float]:
         return domain.bounds(program, name)
 
-    errors = state_errors(program, domain, state, norm)
+    each = state_errors(program, domain, state, norm)
+    errors = {name: domain.steps * error for name, error in each.items()}
 
     def attempt(c: float, m: float) -> tuple[Logits, float, list[Unit], float]:
         selection = logits(program, mask, domain, c, m)
@@ -96,11 +98,13 @@ def sharpen(
     # The windows of the self-bonus need the margin beside what errors can take.
     selection, diagonal, units, error = attempt(c, m + 2 * per_c * c)
     certified = (m + 2 * error) / c
+    at_once = logit_error(units, bounds, {}, diagonal, domain.rounding)
     if wanted <= finest or (certified > wanted and domain.value_gap is not None):
         raise InvalidInput(
             f"{program.name} cannot be certified for {target.name} in {domain.dtype} with "
             f"{domain.nodes} nodes and {domain.steps} steps: value_gap must be at least "
-            f"{max(finest, certified):.2g}; got {wanted:.2g}. Use float64, fewer nodes or fewer steps"
+            f"{max(finest, certified):.2g}; got {wanted:.2g}. Use float64, fewer nodes or fewer "
+            "steps"
         )
     _check_pointers(program, target, domain, errors)
     certificate = Certificate(
@@ -110,8 +114,9 @@ def sharpen(
         largest_logit=max(abs(selection.low), abs(selection.high)),
         logit_error=error,
         attention_error=domain.nodes * float(np.exp(-m)),
-        errors=errors,
-        value_gap=certified,
+        errors_each_step=each,
+        value_gap_at_start=(m + 2 * at_once) / c,
+        value_gap_each_step=2 * (error - at_once) / c / domain.steps,
     )
     return selection, diagonal, units, certificate
 

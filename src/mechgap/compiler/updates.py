@@ -28,6 +28,10 @@ from mechgap.programs.expressions import Side
 from mechgap.programs.language import Component, GraphProgram, Kind
 
 
+class CannotKeep(InvalidInput):
+    """An update that no construction keeps where nobody is selected."""
+
+
 @dataclass(frozen=True)
 class HiddenUnit:
     """One unit of the hidden state: its component, its sign, and what goes into relu."""
@@ -45,12 +49,17 @@ class HiddenUnit:
 
 def hidden_units(program: GraphProgram, mask: Mask, domain: Domain) -> list[HiddenUnit]:
     """The units that hold the program's state."""
-    units: list[HiddenUnit] = []
-    for component in program.hidden:
-        difference, gated = _difference(program, mask, domain, component)
-        units.append(HiddenUnit(component.name, 1.0, difference))
-        if not gated and not _never_below_initial(program, component):
-            units.append(HiddenUnit(component.name, -1.0, -1.0 * difference))
+    return [unit for c in program.hidden for unit in component_units(program, mask, domain, c)]
+
+
+def component_units(
+    program: GraphProgram, mask: Mask, domain: Domain, component: Component
+) -> list[HiddenUnit]:
+    """The units that hold one component: one if it never falls below its start, else two."""
+    difference, gated = _difference(program, mask, domain, component)
+    units = [HiddenUnit(component.name, 1.0, difference)]
+    if not gated and not _never_below_initial(program, component):
+        units.append(HiddenUnit(component.name, -1.0, -1.0 * difference))
     return units
 
 
@@ -85,8 +94,8 @@ def _difference(
         for flag in mask.blocking_flags:
             gate = gate - term(Side.SELF, flag)
         return new - initial + large * (gate - 1.0), True
-    raise InvalidInput(
-        f"{program.name}: the update '{name} = {program.update[name]}' cannot be kept where nobody "
-        "is selected: it is neither the same formula for the node itself, nor written once, nor "
-        "written in every step after the first"
+    raise CannotKeep(
+        f"'{name} = {program.update[name]}' cannot be kept where nobody is selected: it is neither "
+        "the same formula for the node itself, nor written once, nor written in every step after "
+        "the first"
     )

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from mechgap.errors import unknown
-from mechgap.programs.expressions import Expression, Name, as_expression
+from mechgap.programs.expressions import Expression, as_expression
 from mechgap.tasks.specs import Feature, Location, Stage, Task, Type, get_task
 
 
@@ -25,7 +24,7 @@ class Kind(Enum):
     POINTER = "Pointer"
 
 
-_HINT_TYPE = {Kind.BOOL: Type.MASK, Kind.FLOAT: Type.SCALAR, Kind.POINTER: Type.POINTER}
+HINT_TYPE = {Kind.BOOL: Type.MASK, Kind.FLOAT: Type.SCALAR, Kind.POINTER: Type.POINTER}
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ class GraphProgram:
 
 
 def _feature(name: str, stage: Stage, component: Component) -> Feature:
-    return Feature(name, stage, Location.NODE, _HINT_TYPE[component.kind])
+    return Feature(name, stage, Location.NODE, HINT_TYPE[component.kind])
 
 
 def source(program: GraphProgram) -> str:
@@ -183,12 +182,3 @@ def source(program: GraphProgram) -> str:
         f"    steps={program.steps},\n"
         ")\n"
     )
-
-
-def find_name(program: GraphProgram, name: Name) -> Component | str:
-    """What a name in an expression means: a component, or an input of the task."""
-    if name.name in program.components and name.side.value in {"self", "other"}:
-        return program.components[name.name]
-    if name.name in program.inputs:
-        return program.inputs[name.name]
-    raise unknown("name", str(name), [*program.components, *program.inputs])

@@ -1,0 +1,119 @@
+"""Networks as safetensors files: parameters by name, and what they are in the metadata.
+
+The metadata (task, config, and whatever the maker adds) is JSON. Nothing in a file is executed.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from mechgap import __version__
+from mechgap.errors import InvalidInput
+from mechgap.network.config import NetworkConfig
+from mechgap.network.network import Network
+from mechgap.tasks.specs import Feature, Location, Stage, Task, Type
+
+FORMAT = "mechgap network 1"
+
+
+def tensors(network: Network) -> dict[str, np.ndarray]:
+    """Every parameter by its path, such as ``processor.value.weight``."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(network)
+    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf)
+            for path, leaf in leaves}  # fmt: skip
+
+
+def save_network(
+    network: Network, path: Path | str, about: Mapping[str, Any] | None = None
+) -> None:
+    """Write a network, whole or not at all. `about` is kept in the metadata."""
+    metadata = {
+        "format": FORMAT,
+        "mechgap": __version__,
+        "task": json.dumps(_task_data(network.task)),
+        "config": json.dumps(asdict(network.config)),
+        "about": json.dumps(about or {}),
+    }
+    write_tensors(path, tensors(network), metadata)
+
+
+def write_tensors(
+    path: Path | str, named: Mapping[str, np.ndarray], metadata: Mapping[str, str]
+) -> None:
+    """Write a safetensors file beside its place, then move it there."""
+    place = Path(path)
+    if not place.parent.is_dir():
+        raise InvalidInput(f"there is no folder '{place.parent}' to write {place.name} into")
+    partial = place.with_name(f".{place.name}.partial")
+    try:
+        contiguous = {name: np.ascontiguousarray(value) for name, value in named.items()}
+        save_file(contiguous, partial, metadata=dict(metadata))
+        partial.replace(place)
+    except (OSError, SafetensorError) as error:
+        raise InvalidInput(f"cannot write '{place}': {error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load_network(path: Path | str) -> tuple[Network, dict[str, Any]]:
+    """A network and what its maker said about it. A damaged or foreign file is a clear error."""
+    place = Path(path)
+    if not place.is_file():
+        raise InvalidInput(f"there is no file '{place}'")
+    try:
+        with safe_open(place, framework="numpy") as stored:
+            metadata = stored.metadata() or {}
+            named = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise InvalidInput(
+            f"'{place}' is damaged or not a safetensors file ({error}). Make it again"
+        ) from error
+    if metadata.get("format") != FORMAT:
+        raise InvalidInput(
+            f"'{place}' is a safetensors file, but not a mechgap network. For dm-clrs's parameters "
+            "use mechgap.interop.dm_clrs"
+        )
+    try:
+        task = _task(json.loads(metadata["task"]))
+        config = NetworkConfig(**json.loads(metadata["config"]))
+        about = json.loads(metadata["about"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"the metadata of '{place}' is damaged: {error}") from error
+    shape = eqx.filter_eval_shape(Network.initial, task, jax.random.key(0), config)
+    leaves, structure = jax.tree_util.tree_flatten_with_path(shape)
+    wanted = {jax.tree_util.keystr(p, simple=True, separator="."): leaf for p, leaf in leaves}
+    if {k: v.shape for k, v in named.items()} != {k: v.shape for k, v in wanted.items()}:
+        raise InvalidInput(f"the tensors of '{place}' are not those of the network it describes")
+    return jax.tree.unflatten(structure, [jnp.asarray(named[name]) for name in wanted]), about
+
+
+def _task_data(task: Task) -> dict[str, Any]:
+    data = asdict(task)
+    data["features"] = [
+        {**asdict(f), "stage": f.stage.value, "location": f.location.value, "type": f.type.value}
+        for f in task.features
+    ]
+    return data
+
+
+def _task(data: Mapping[str, Any]) -> Task:
+    features = tuple(
+        Feature(
+            f["name"],
+            Stage(f["stage"]),
+            Location(f["location"]),
+            Type(f["type"]),
+            f["categories"],
+        )
+        for f in data["features"]
+    )
+    return Task(**{**data, "features": features})

@@ -1,0 +1,31 @@
+"""Find a program by name, or in a file of the user's own.
+
+``my_program.py:reachability`` runs the file and takes the program of that name from it. A program
+file is Python code: run only files that you trust.
+"""
+
+import runpy
+from pathlib import Path
+
+from mechgap.errors import InvalidInput, unknown
+from mechgap.programs.language import GraphProgram
+from mechgap.programs.library import LIBRARY
+
+
+def find_program(name: str) -> GraphProgram:
+    """A program of the library, or ``file.py:name``."""
+    path, colon, inside = name.rpartition(":")
+    if not colon:
+        if name not in LIBRARY:
+            raise unknown("program", name, LIBRARY)
+        return LIBRARY[name]
+    if not Path(path).is_file():
+        raise InvalidInput(f"there is no program file '{path}'. Write FILE.py:NAME")
+    try:
+        found = runpy.run_path(path)
+    except (SyntaxError, NameError, TypeError, ValueError, ImportError, AttributeError) as error:
+        raise InvalidInput(f"the program file '{path}' fails: {error}") from error
+    programs = {key: value for key, value in found.items() if isinstance(value, GraphProgram)}
+    if inside not in programs:
+        raise unknown(f"program in '{path}'", inside, programs)
+    return programs[inside]
