@@ -2,12 +2,13 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mechgap import __version__
-from mechgap.errors import InvalidInput
+from mechgap.errors import InvalidInput, unknown
 
 app = typer.Typer(
     name="mechgap",
@@ -114,6 +115,142 @@ def sample(
         print(json.dumps({**trace_data(batch), "seed": seed, "p": p}))
     else:
         print_trace(batch)
+
+
+ProgramName = Annotated[
+    str,
+    typer.Argument(
+        help="A program of the library (see `mechgap programs`), or FILE.py:NAME. A program file "
+        "is Python code that is run: use only files that you trust."
+    ),
+]
+TargetName = Annotated[str, typer.Option(help="paper, general, stock or stock-ln.")]
+HiddenSize = Annotated[int, typer.Option(help="Hidden units of the network.")]
+DType = Annotated[str, typer.Option(help="float32 or float64.")]
+
+
+@app.command()
+def programs(
+    name: Annotated[str | None, typer.Argument(help="Print this program's text.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the programs of the library, or print one."""
+    from mechgap.programs.library import LIBRARY
+    from mechgap.programs.load import find_program
+
+    if name is not None:
+        print(find_program(name), end="")
+        return
+    if as_json:
+        print(json.dumps({program.name: str(program) for program in LIBRARY.values()}, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("program", "select", "mask", "state", "on", box=None, padding=(0, 2, 0, 0))
+    for program in LIBRARY.values():
+        state = ", ".join(component.name for component in program.hidden)
+        table.add_row(
+            program.name, str(program.select), str(program.mask or "-"), state, program.task
+        )
+    Console(highlight=False).print(table)
+
+
+def _compiled(program: str, target: str, nodes: int, hidden_size: int, dtype: str, simple: bool):
+    """Compile as the command line asks for."""
+    from mechgap.compiler.domain import Domain
+    from mechgap.compiler.target import get_target
+    from mechgap.programs.load import find_program
+
+    found, chosen = find_program(program), get_target(target)
+    domain = Domain.regular(found, nodes, dtype)
+
+    import jax
+
+    from mechgap.compiler.compile import compile_program
+
+    if dtype == "float64":
+        jax.config.update("jax_enable_x64", True)
+    return compile_program(found, chosen, domain, hidden_size=hidden_size, simplify_decoders=simple)
+
+
+@app.command("compile")
+def compile_command(
+    program: ProgramName,
+    target: TargetName = "general",
+    hidden_size: HiddenSize = 128,
+    nodes: Annotated[int, typer.Option(help="The largest number of nodes.")] = 64,
+    dtype: DType = "float32",
+    simplify_decoders: Annotated[
+        bool, typer.Option("--simplify-decoders", help="The paper's pointer decoder.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the network to this file.")] = None,
+    file_format: Annotated[
+        str, typer.Option("--format", help="mechgap, or dm-clrs for Haiku's names.")
+    ] = "mechgap",
+    as_json: AsJson = False,
+) -> None:
+    """Compile a program into the parameters of a network, with a certificate."""
+    if file_format not in {"mechgap", "dm-clrs"}:
+        raise unknown("format", file_format, ["mechgap", "dm-clrs"])
+    compiled = _compiled(program, target, nodes, hidden_size, dtype, simplify_decoders)
+    from mechgap.compiler.files import about, save_compiled, save_for_dm_clrs
+
+    if out is not None:
+        (save_compiled if file_format == "mechgap" else save_for_dm_clrs)(compiled, out)
+    if as_json:
+        print(json.dumps({**about(compiled), "parameters": compiled.network.parameters}))
+        return
+    from mechgap.report.compiled import compiled_view, show
+
+    show(compiled_view(compiled))
+    if out is not None:
+        print(f"\nwritten: {out}")
+
+
+@app.command("verify")
+def verify_command(
+    program: ProgramName,
+    target: TargetName = "general",
+    hidden_size: HiddenSize = 128,
+    nodes: Annotated[int, typer.Option(help="Nodes of each graph.")] = 64,
+    graphs: Annotated[int, typer.Option(help="How many graphs.")] = 256,
+    seed: Annotated[int, typer.Option(help="Same seed, same graphs.")] = 0,
+    official: Annotated[
+        str | None,
+        typer.Option(help="test or validation: CLRS-30's own graphs instead of new ones."),
+    ] = None,
+    dtype: DType = "float32",
+    simplify_decoders: Annotated[
+        bool, typer.Option("--simplify-decoders", help="The paper's pointer decoder.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare interpreter, compiled network and CLRS's trace. Exit code 0 only if exact."""
+    if graphs < 1:
+        raise InvalidInput(f"graphs must be at least 1; got {graphs}")
+    from mechgap.tasks.official import NODES, get_split
+
+    split = get_split(official) if official is not None else None
+    size = NODES[split] if split else nodes
+    compiled = _compiled(program, target, size, hidden_size, dtype, simplify_decoders)
+    from mechgap.compiler.verify import posed_batch, test_graphs, verify
+    from mechgap.tasks.official import official as official_set
+
+    if split is not None:
+        batch = posed_batch(compiled.program, official_set(compiled.program.task, split))
+    else:
+        batch = test_graphs(compiled.program, nodes, graphs, seed)
+    found = verify(compiled, batch)
+    if as_json:
+        from dataclasses import asdict
+
+        print(json.dumps({"exact": found.exact, **asdict(found)}))
+    else:
+        from mechgap.report.compiled import show, verification_view
+
+        show(verification_view(compiled, found))
+    raise typer.Exit(0 if found.exact else 1)
 
 
 # typer brings its own copy of click or uses click's, depending on its version.

@@ -14,6 +14,7 @@ every hint and output.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import equinox as eqx
 import jax
 
 from mechgap.compiler.attention import Logits
@@ -27,6 +28,7 @@ from mechgap.compiler.target import Target
 from mechgap.compiler.updates import HiddenUnit, hidden_units
 from mechgap.compiler.validate import check_target
 from mechgap.compiler.write import write
+from mechgap.errors import InvalidInput
 from mechgap.network.network import Network
 from mechgap.programs.expressions import Name, Side
 from mechgap.programs.language import GraphProgram
@@ -54,13 +56,18 @@ def compile_program(
     simplify_decoders: bool = False,
 ) -> Compiled:
     """Compile a program for a target on a domain."""
+    if domain.dtype == "float64" and not jax.config.read("jax_enable_x64"):
+        raise InvalidInput(
+            "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first"
+        )
     mask = check_target(program, target, domain)
     state = hidden_units(program, mask, domain)
     norm = _ballast(program, domain, state, hidden_size) if target.layer_norm else None
     selection, diagonal, units, certificate = sharpen(program, target, domain, mask, state, norm)
     layout = Layout.of(program, state, units, hidden_size, normed=norm is not None)
     config = target.config(hidden_size, domain.nodes, simplify_decoders)
-    blank = Network.initial(program.posed(), jax.random.key(0), config)
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    blank = eqx.filter_eval_shape(Network.initial, program.posed(), key, config)
     network = write(program, domain, layout, diagonal, norm, blank)
     return Compiled(program, target, network, certificate, selection, tuple(units), tuple(state))
 

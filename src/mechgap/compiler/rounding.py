@@ -22,35 +22,42 @@ def size(form: Affine, bounds: Bounds) -> float:
     return abs(form.constant) + sum(parts)
 
 
-def update_error(form: Affine, bounds: Bounds, flags: Set[str], unit: float) -> float:
-    """How far one update of a component can be off by rounding alone, in any order of summation.
+def form_rounding(form: Affine, bounds: Bounds, flags: Set[str], unit: float, more: int) -> float:
+    """How far a computed form can be off, in any order of summation.
 
-    The selected sender's attention is 1, so what is added up are the form's terms, its constant and
-    what the other senders leak (less than a rounding). A term is rounded itself only if its
-    coefficient is neither 1 nor -1; flags are 0 or 1, so theirs is not.
+    Every term and the constant is added once; a term is rounded itself unless its coefficient is 1
+    or -1 or it is a flag, whose product is exact. `more` roundings can come on top.
     """
 
     def is_exact(name: Name, value: float) -> bool:
         return abs(value) == 1.0 or name.name in flags
 
     rounded = sum(not is_exact(name, value) for name, value in form.terms.items())
-    return gamma(len(form.terms) + 2 + rounded, unit) * size(form, bounds)
+    return gamma(len(form.terms) + 1 + rounded + more, unit) * size(form, bounds)
 
 
-def form_error(form: Affine, bounds: Bounds, errors: Errors, unit: float) -> float:
-    """How far a computed form can be off: its own rounding and its components' errors."""
-    inherited = sum(abs(v) * errors.get(name.name, 0.0) for name, v in form.terms.items())
-    return inherited + gamma(len(form.terms) + 5, unit) * size(form, bounds)
+def update_error(form: Affine, bounds: Bounds, flags: Set[str], unit: float) -> float:
+    """How far one update of a component can be off by rounding alone.
+
+    The selected sender's attention is exactly 1, so the form's own terms are added up, and what the
+    other senders leak, which is less than one rounding.
+    """
+    return form_rounding(form, bounds, flags, unit, more=1)
 
 
 def logit_error(
-    units: Sequence[Unit], bounds: Bounds, errors: Errors, diagonal: float, unit: float
+    units: Sequence[Unit],
+    bounds: Bounds,
+    flags: Set[str],
+    errors: Errors,
+    diagonal: float,
+    unit: float,
 ) -> float:
-    """How far a logit can be off: each pre-activation, then their sum."""
+    """How far a logit can be off: each pre-activation, its leaky relu, then the sum of all."""
     total = 0.0
     for part in units:
+        inherited = sum(abs(v) * errors.get(at.name, 0.0) for at, v in part.zeta.terms.items())
+        before = form_rounding(part.zeta, bounds, flags, unit, more=1 if diagonal else 0)
         extent = size(part.zeta, bounds) + abs(diagonal)
-        total += abs(part.omega) * (
-            form_error(part.zeta, bounds, errors, unit) + gamma(len(units) + 6, unit) * extent
-        )
+        total += abs(part.omega) * (inherited + before + gamma(len(units) + 2, unit) * extent)
     return total

@@ -46,8 +46,7 @@ def state_errors(
     def bounds(name: Name) -> tuple[float, float]:
         return domain.bounds(program, name)
 
-    flags = {c.name for c in program.hidden if c.kind is Kind.BOOL}
-    flags |= {ours for ours, theirs in program.inputs.items() if theirs == "s"}
+    flags = _flags(program) if norm is None else set()
     errors = {}
     for unit in state:
         each = update_error(unit.before_relu, bounds, flags, domain.rounding)
@@ -57,6 +56,12 @@ def state_errors(
             each = 0.0
         errors[unit.component] = max(errors.get(unit.component, 0.0), each)
     return errors
+
+
+def _flags(program: GraphProgram) -> set[str]:
+    """The names that are always 0 or 1."""
+    flags = {c.name for c in program.hidden if c.kind is Kind.BOOL}
+    return flags | {ours for ours, theirs in program.inputs.items() if theirs == "s"}
 
 
 def sharpen(
@@ -77,13 +82,14 @@ def sharpen(
     def bounds(name: Name) -> tuple[float, float]:
         return domain.bounds(program, name)
 
+    flags = _flags(program) if norm is None else set()
     each = state_errors(program, domain, state, norm)
     errors = {name: domain.steps * error for name, error in each.items()}
 
     def attempt(c: float, m: float) -> tuple[Logits, float, list[Unit], float]:
         selection = logits(program, mask, domain, c, m)
         diagonal, units = _attention_units(program, target, domain, selection, mask)
-        error = logit_error(units, bounds, errors, diagonal, domain.rounding)
+        error = logit_error(units, bounds, flags, errors, diagonal, domain.rounding)
         return selection, diagonal, units, error
 
     weighs_edges = any(name.side is Side.EDGE for name in affine(program.select.expression).terms)
@@ -98,7 +104,7 @@ def sharpen(
     # The windows of the self-bonus need the margin beside what errors can take.
     selection, diagonal, units, error = attempt(c, m + 2 * per_c * c)
     certified = (m + 2 * error) / c
-    at_once = logit_error(units, bounds, {}, diagonal, domain.rounding)
+    at_once = logit_error(units, bounds, flags, {}, diagonal, domain.rounding)
     if wanted <= finest or (certified > wanted and domain.value_gap is not None):
         raise InvalidInput(
             f"{program.name} cannot be certified for {target.name} in {domain.dtype} with "

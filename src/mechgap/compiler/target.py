@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from mechgap.errors import unknown
 from mechgap.network.config import NetworkConfig
 
 
@@ -42,3 +43,10 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         )
     }
 )
+
+
+def get_target(name: str) -> Target:
+    """The target of that name, or an error that names the nearest one."""
+    if name not in TARGETS:
+        raise unknown("target", name, TARGETS)
+    return TARGETS[name]

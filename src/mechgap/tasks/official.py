@@ -33,7 +33,7 @@ _RELATED = {"bfs_sequential": "bfs", "dfs_simplified": "dfs"}
 
 def arrays(task: Task | str, split: Split | str) -> Mapping[str, np.ndarray]:
     """dm-clrs's arrays of an official set, by ``stage/name``, plus ``lengths``."""
-    task, split = get_task(task), _get_split(split)
+    task, split = get_task(task), get_split(split)
     if not task.in_dm_clrs:
         raise InvalidInput(
             f"{task.name} has no official set: it is not one of dm-clrs's tasks. "
@@ -77,7 +77,8 @@ def _variant(task: Task, source: Batch) -> Batch:
     return make_batch(task, source.inputs["A"], start, source.inputs["pos"]).trim()
 
 
-def _get_split(split: Split | str) -> Split:
+def get_split(split: Split | str) -> Split:
+    """The official set of that name."""
     if isinstance(split, Split):
         return split
     if split not in {known.value for known in Split}:

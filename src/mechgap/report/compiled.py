@@ -1,0 +1,87 @@
+"""Compiled programs and their verification, for the terminal."""
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mechgap.compiler.compile import Compiled
+from mechgap.compiler.verify import Verification
+
+
+def show(view: RenderableType) -> None:
+    """Print a view."""
+    Console(highlight=False).print(view)
+
+
+def _pairs(rows: list[tuple[str, str]]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def compiled_view(compiled: Compiled) -> Group:
+    """What was compiled, and what is guaranteed."""
+    certificate, network = compiled.certificate, compiled.network
+    domain = certificate.domain
+    headline = Text.assemble(
+        (compiled.program.name, "bold"),
+        f" for {compiled.target.name} ({compiled.target.summary}): "
+        f"{network.parameters:,} parameters, hidden size {network.config.hidden_size}\n",
+    )
+    errors = certificate.errors(domain.steps)
+    state = ", ".join(unit.label for unit in compiled.hidden_units)
+    attention = ", ".join(unit.label for unit in compiled.attention_units)
+    guarantees = [
+        ("state units", state),
+        ("attention units", attention),
+        ("sharpness c", f"{certificate.sharpness:.4g}"),
+        ("mask weight M", f"{certificate.mask_weight:.4g}"),
+        ("certified for", f"up to {domain.nodes} nodes and {domain.steps} steps, {domain.dtype}"),
+        ("positions apart", f"at least {domain.position_gap:.4g}"),
+        (
+            "competing values apart",
+            f"at least {certificate.value_gap(1):.2g} for 1 step, "
+            f"{certificate.value_gap(domain.steps):.2g} for {domain.steps}",
+        ),
+        ("attention error", f"at most {certificate.attention_error:.2g}"),
+        *((f"error of {name}", f"at most {error:.2g}") for name, error in errors.items()),
+    ]
+    return Group(headline, _pairs(guarantees))
+
+
+def verification_view(compiled: Compiled, found: Verification) -> Group:
+    """How the comparison went."""
+    verdict = "exact" if found.exact else "NOT exact"
+    headline = Text.assemble(
+        (compiled.program.name, "bold"),
+        f" for {compiled.target.name}, {found.graphs} graphs of {found.nodes} nodes: ",
+        (verdict, "bold green" if found.exact else "bold red"),
+        "\n",
+    )
+    rows = [(f"output {name}", f"{share:.6f}") for name, share in found.outputs.items()]
+    rows += [(f"hint {name}", f"{share:.6f}") for name, share in found.hints.items()]
+    rows += [
+        ("attention, largest difference", f"{found.attention:.2g}"),
+        ("graphs outside the certificate", str(found.outside_certificate)),
+        ("graphs missed inside it", str(found.missed_graphs_inside)),
+        ("graphs missed outside it", str(found.missed_graphs_outside)),
+    ]
+    parts: list[RenderableType] = [headline, _pairs(rows)]
+    if found.first is not None:
+        table = Table(
+            *("graph", "what", "step", "node", "interpreter", "network", "CLRS", "certificate"),
+            box=None,
+            padding=(0, 2, 0, 0),
+            title="first disagreement",
+            title_justify="left",
+        )
+        at = found.first
+        table.add_row(
+            *(str(at.graph), at.name, "output" if at.step is None else str(at.step), str(at.node)),
+            *(f"{at.interpreter:g}", f"{at.network:g}"),
+            "-" if at.clrs is None else f"{at.clrs:g}",
+            "inside" if at.inside else "outside",
+        )
+        parts.append(table)
+    return Group(*parts)
