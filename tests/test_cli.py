@@ -77,6 +77,16 @@ def test_sample_json_is_the_whole_trace(task):
         (["sample", "bfs", "--frob"], "--frob"),
         (["sample"], "task"),
         (["smaple"], "smaple"),
+        (["compile", "bsf"], "unknown program 'bsf'. Did you mean 'bfs'?"),
+        (["compile", "none.py:bfs"], "there is no program file 'none.py'"),
+        (["compile", "bfs", "--target", "stok"], "unknown target 'stok'. Did you mean 'stock'?"),
+        (["compile", "bfs", "--format", "onnx"], "unknown format 'onnx'"),
+        (["compile", "bfs", "--hidden-size", "3"], "needs hidden_size of at least 4"),
+        (["compile", "bfs", "--dtype", "float16"], "dtype must be float32 or float64"),
+        (["compile", "bfs", "--out", "no/where.safetensors"], "there is no folder 'no'"),
+        (["compile", "bellman_ford", "--target", "stock"], "edge-information-needed"),
+        (["verify", "bfs", "--graphs", "0"], "graphs must be at least 1; got 0"),
+        (["verify", "bfs", "--official", "train"], "unknown official set 'train'"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(arguments, message):
@@ -95,3 +105,35 @@ def test_the_readme_has_two_commands_and_the_first_works():
     name, *arguments = run.split()
     assert name == "mechgap"
     assert mechgap(*arguments).returncode == 0
+
+
+def test_programs_are_listed_and_printed():
+    assert "smallest_label" in mechgap("programs").stdout
+    assert mechgap("programs", "bfs").stdout.startswith('visit = Bool("visit")')
+    assert set(json.loads(mechgap("programs", "--json").stdout)) >= {"bfs", "bellman_ford"}
+
+
+def test_compile_writes_a_file_and_says_what_is_guaranteed(tmp_path):
+    out = tmp_path / "bfs.safetensors"
+    done = mechgap("compile", "bfs", "--target", "stock-ln", "--out", str(out))
+    assert done.returncode == 0
+    assert "397,316 parameters" in done.stdout
+    assert "certified for" in done.stdout
+    assert out.exists()
+    data = json.loads(mechgap("compile", "bfs", "--hidden-size", "4", "--json").stdout)
+    assert data["target"] == "general"
+    assert data["parameters"] == 524
+
+
+def test_verify_says_exact_and_exits_with_0():
+    done = mechgap(
+        "verify", "bfs", "--target", "stock", "--nodes", "16", "--graphs", "32", "--json"
+    )
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["exact"] is True
+    assert found["outputs"] == {"pi": 1.0}
+    assert found["hints"] == {"reach_h": 1.0, "pi_h": 1.0}
+    assert found["graphs"] == 32
+    assert found["outside_certificate"] == 0
+    assert "exact" in mechgap("verify", "bfs", "--nodes", "8", "--graphs", "8").stdout

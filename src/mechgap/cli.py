@@ -234,13 +234,13 @@ def verify_command(
     split = get_split(official) if official is not None else None
     size = NODES[split] if split else nodes
     compiled = _compiled(program, target, size, hidden_size, dtype, simplify_decoders)
-    from mechgap.compiler.verify import posed_batch, test_graphs, verify
+    from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
     from mechgap.tasks.official import official as official_set
 
     if split is not None:
         batch = posed_batch(compiled.program, official_set(compiled.program.task, split))
     else:
-        batch = test_graphs(compiled.program, nodes, graphs, seed)
+        batch = fresh_graphs(compiled.program, nodes, graphs, seed)
     found = verify(compiled, batch)
     if as_json:
         from dataclasses import asdict

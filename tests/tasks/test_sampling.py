@@ -20,7 +20,7 @@ def peer_batch(task, p):
 
 @pytest.mark.parametrize("task", ["bfs", "bellman_ford", "dfs"])
 @pytest.mark.parametrize("p", [(0.5,), TRAIN_P], ids=["p=0.5", "training p"])
-def test_graphs_have_dm_clrs_distribution(task, p):
+def fresh_graphs_have_dm_clrs_distribution(task, p):
     ours = sample(task, jax.random.key(7), batch_size=GRAPHS, nodes=NODES, p=p)
     theirs, lengths = peer_batch(task, p)
     A, B = np.asarray(ours.inputs["A"]), theirs["A"]

@@ -24,7 +24,7 @@ def peer_postprocess(task, predictions) -> Any:
 
 
 @pytest.mark.parametrize("task", ["bfs", "bellman_ford", "dfs"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_scores_equal_dm_clrs(task, seed):
     batch = sample(task, jax.random.key(seed), batch_size=7, nodes=6).trim()
     trace = run(Network.initial(task, jax.random.key(seed + 50)), batch)

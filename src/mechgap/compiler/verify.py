@@ -60,7 +60,7 @@ class Verification:
         return self.missed_graphs_inside == 0
 
 
-def test_graphs(program: GraphProgram, nodes: int, graphs: int, seed: int) -> Batch:
+def fresh_graphs(program: GraphProgram, nodes: int, graphs: int, seed: int) -> Batch:
     """Graphs with the distribution of CLRS's test sets, traced by CLRS or by the program."""
     clrs = sample(
         get_task(program.task),

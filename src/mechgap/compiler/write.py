@@ -40,7 +40,7 @@ def write(
             weight[:, unit] = row
         for unit, value in bias.items():
             offset[unit] = value
-        return Linear(weight, offset)  # pyright: ignore[reportArgumentType]
+        return Linear(jnp.asarray(weight), jnp.asarray(offset))
 
     wide = 2 * hidden
     gat = zero.processor
@@ -83,7 +83,8 @@ def write(
 
     if norm is not None:
         used = np.arange(hidden) <= len(state)  # the state's units and the reference
-        normed = LayerNorm(norm.scale * used, norm.offset * used)  # pyright: ignore[reportArgumentType]
+        scale, offset = norm.scale * used, norm.offset * used
+        normed = LayerNorm(jnp.asarray(scale, dtype), jnp.asarray(offset, dtype))
         processor = eqx.tree_at(lambda g: g.norm, processor, normed)
 
     encoders = dict(zero.encoders.linears)
@@ -92,7 +93,7 @@ def write(
             theirs = program.inputs[ours]
             row = np.zeros((1, hidden), dtype)
             row[0, unit] = 1.0
-            encoders[theirs] = Linear(row, np.zeros(hidden, dtype))  # pyright: ignore[reportArgumentType]
+            encoders[theirs] = Linear(jnp.asarray(row), jnp.zeros(hidden, dtype))
     decoders = {
         name: _decoder(program, domain, layout, component, zero.decoders[name])
         for name, component in {**program.hints, **program.output}.items()
@@ -116,7 +117,7 @@ def _decoder(
     constant = layout.constant(value)
 
     def single(weight: np.ndarray, bias: float) -> Linear:
-        return Linear(weight[:, None].astype(dtype), np.array([bias], dtype))  # pyright: ignore[reportArgumentType]
+        return Linear(jnp.asarray(weight[:, None], dtype), jnp.asarray([bias], dtype))
 
     if isinstance(blank, NodeDecoder):
         if component.kind is Kind.BOOL:
@@ -138,7 +139,7 @@ def _decoder(
     score[:3, 0] = -2 * sharp, sharp, sharp
 
     def cast(weight: np.ndarray, bias: np.ndarray) -> Linear:
-        return Linear(weight.astype(dtype), bias.astype(dtype))  # pyright: ignore[reportArgumentType]
+        return Linear(jnp.asarray(weight, dtype), jnp.asarray(bias, dtype))
 
     return PointerDecoder(
         pointing=cast(pointing, pointing_bias),

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import Enum
 
+Number = int | float
+
 
 class Side(Enum):
     """Whose value a name means."""
@@ -33,22 +35,22 @@ class Expression:
     def __invert__(self) -> "Not":
         return Not(self)
 
-    def __add__(self, right: "Expression | float") -> "Add":
+    def __add__(self, right: "Expression | Number") -> "Add":
         return Add(self, as_expression(right))
 
-    def __radd__(self, left: float) -> "Add":
+    def __radd__(self, left: "Number") -> "Add":
         return Add(as_expression(left), self)
 
-    def __sub__(self, right: "Expression | float") -> "Subtract":
+    def __sub__(self, right: "Expression | Number") -> "Subtract":
         return Subtract(self, as_expression(right))
 
-    def __rsub__(self, left: float) -> "Subtract":
+    def __rsub__(self, left: "Number") -> "Subtract":
         return Subtract(as_expression(left), self)
 
-    def __mul__(self, factor: float) -> "Scale":
+    def __mul__(self, factor: "Number") -> "Scale":
         return Scale(float(factor), self)
 
-    def __rmul__(self, factor: float) -> "Scale":
+    def __rmul__(self, factor: "Number") -> "Scale":
         return Scale(float(factor), self)
 
     @property
@@ -161,7 +163,7 @@ class Or(Expression):
         return f"{self._inside(self.left)} | {self._inside(self.right, tighter=True)}"
 
 
-def as_expression(value: Expression | float) -> Expression:
+def as_expression(value: "Expression | Number") -> Expression:
     """A number as a constant; an expression as it is."""
     return value if isinstance(value, Expression) else Constant(float(value))
 

@@ -60,7 +60,7 @@ def evaluate(expression: Expression, values: _Values) -> np.ndarray:
         case Name():
             return values(expression)
         case Constant(value):
-            return np.float64(value)  # pyright: ignore[reportReturnType]
+            return np.array(value)
         case Not(flag):
             return 1.0 - of(flag)
         case Scale(factor, value):

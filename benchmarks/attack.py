@@ -1,0 +1,167 @@
+"""Attack the certificates: is there a graph inside one on which a compiled network is wrong?
+
+    python benchmarks/attack.py [--graphs 10000]
+
+Graphs are made to hurt: long paths, stars, cycles, complete graphs, two-sided ladders, random
+graphs, disconnected ones, self-loops on every node or none; positions as close as the domain
+allows and anywhere else; weights whose sums nearly tie, at the edge of what is certified. A graph
+counts only if it lies inside the certificate; not one miss is allowed there.
+"""
+
+import argparse
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from measuring import save
+from mechgap.compiler.compile import Compiled, compile_program
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.target import TARGETS
+from mechgap.compiler.verify import Verification, posed_batch, verify
+from mechgap.errors import InvalidInput
+from mechgap.programs.library import LIBRARY
+from mechgap.tasks.batch import Batch
+from mechgap.tasks.sampling import make_batch
+from mechgap.tasks.specs import get_task
+
+Rng = np.random.Generator
+
+
+def _path(n: int, rng: Rng) -> np.ndarray:
+    order = rng.permutation(n) if rng.random() < 0.5 else np.arange(n)
+    edges = np.zeros((n, n), bool)
+    edges[order[:-1], order[1:]] = True
+    return edges
+
+
+def _cycle(n: int, rng: Rng) -> np.ndarray:
+    edges = _path(n, rng)
+    ends = np.flatnonzero((edges | edges.T).sum(0) < 2)
+    edges[ends[0], ends[-1]] = True
+    return edges
+
+
+def _star(n: int, rng: Rng) -> np.ndarray:
+    edges = np.zeros((n, n), bool)
+    edges[rng.integers(n)] = True
+    return edges
+
+
+def _complete(n: int, rng: Rng) -> np.ndarray:
+    del rng
+    return np.ones((n, n), bool)
+
+
+def _layers(n: int, rng: Rng) -> np.ndarray:
+    """Every node of a layer to every node of the next: as many ties in level as can be."""
+    layer = np.sort(rng.integers(0, max(1, n // 3) + 1, n))
+    layer = layer if rng.random() < 0.5 else rng.permutation(layer)
+    return np.abs(layer[:, None] - layer) == 1
+
+
+def _random(n: int, rng: Rng) -> np.ndarray:
+    return rng.random((n, n)) < rng.choice([0.02, 0.1, 0.3, 0.7])
+
+
+FAMILIES: dict[str, Callable[[int, Rng], np.ndarray]] = {
+    "path": _path,
+    "cycle": _cycle,
+    "star": _star,
+    "complete": _complete,
+    "layers": _layers,
+    "random": _random,
+}
+
+
+def _weights(n: int, rng: Rng, gap: float) -> np.ndarray:
+    """Symmetric weights; half of the time few different ones, so that sums nearly tie."""
+    if rng.random() < 0.5:
+        values = rng.uniform(0.0316, 1.0, (n, n))
+    else:
+        few = rng.uniform(0.0316, 0.5, 3)
+        values = rng.choice(few, (n, n)) + gap * rng.integers(0, 8, (n, n)) * rng.uniform(1, 3)
+    upper = np.triu(values)
+    return upper + np.triu(values, 1).T
+
+
+def _positions(n: int, rng: Rng, gap: float) -> np.ndarray:
+    """Increasing positions in [0, 1), each at least a gap from the next."""
+    if rng.random() < 0.3 or n == 1:
+        return np.arange(n) * gap
+    spare = 1.0 - gap * n
+    extra = np.sort(rng.uniform(0, max(0.0, spare), n))
+    return np.arange(n) * gap + extra
+
+
+def attack_batch(compiled: Compiled, nodes: int, graphs: int, rng: Rng) -> Batch:
+    """Graphs of one size, from every family."""
+    task = get_task(compiled.program.task)
+    gap = compiled.certificate.domain.position_gap
+    value_gap = float(compiled.certificate.value_gap(4))
+    matrices, positions = [], []
+    names = list(FAMILIES)
+    for i in range(graphs):
+        edges = FAMILIES[names[i % len(names)]](nodes, rng)
+        loops = rng.choice(["all", "none", "some"])
+        edges = edges | edges.T
+        if rng.random() < 0.2:  # cut in two
+            side = rng.random(nodes) < 0.5
+            edges &= side[:, None] == side
+        np.fill_diagonal(edges, {"all": 1, "none": 0}.get(loops, rng.random(nodes) < 0.5))
+        matrices.append(edges * (_weights(nodes, rng, value_gap) if task.weighted else 1.0))
+        positions.append(_positions(nodes, rng, gap))
+    batch = make_batch(
+        task,
+        jnp.asarray(np.stack(matrices), jnp.float32),
+        jnp.asarray(rng.integers(0, nodes, graphs), jnp.int32),
+        jnp.asarray(np.stack(positions), jnp.float32),
+    ).trim()
+    return posed_batch(compiled.program, batch)
+
+
+def attack(compiled: Compiled, nodes: int, graphs: int, rng: Rng) -> Verification:
+    """How a compiled network stands up to such graphs."""
+    return verify(compiled, attack_batch(compiled, nodes, graphs, rng))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--graphs", type=int, default=10_000, help="per compiled program")
+    parser.add_argument("--only", default=None, help="one program")
+    arguments = parser.parse_args()
+    sizes = {1: 0.02, 2: 0.08, 5: 0.4, 16: 0.4, 33: 0.07, 64: 0.03}
+    rows = []
+    for program in LIBRARY.values():
+        if arguments.only not in (None, program.name):
+            continue
+        for target in TARGETS.values():
+            row = {"program": program.name, "target": target.name}
+            counts = dict.fromkeys(("graphs", "inside", "missed_inside", "missed_outside"), 0)
+            rng = np.random.default_rng(7)
+            for nodes, share in sizes.items():
+                # A bias is made for one size, so that target is compiled for each.
+                size = nodes if target.pre_attention_bias else 64
+                try:
+                    compiled = compile_program(program, target, Domain.regular(program, size))
+                except InvalidInput as error:
+                    row["refused"] = str(error)
+                    break
+                left = max(1, int(arguments.graphs * share))
+                while left > 0:
+                    now = min(left, 2048 if nodes <= 16 else 64)
+                    found = attack(compiled, nodes, now, rng)
+                    counts["graphs"] += now
+                    counts["inside"] += now - found.outside_certificate
+                    counts["missed_inside"] += found.missed_graphs_inside
+                    counts["missed_outside"] += found.missed_graphs_outside
+                    left -= now
+                    if found.missed_graphs_inside:
+                        print("MISSED INSIDE THE CERTIFICATE:", program.name, target.name, found)
+            rows.append({**row, **({} if "refused" in row else counts)})
+            print(rows[-1], flush=True)
+    save("attack", {"compiled": rows})
+
+
+if __name__ == "__main__":
+    main()

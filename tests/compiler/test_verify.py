@@ -1,0 +1,183 @@
+"""Compiled networks are exact: official sets, hard graphs, real dm-clrs."""
+
+from dataclasses import replace
+
+import clrs
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+from clrs._src import decoders
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attack import attack
+from mechgap.compiler.compile import compile_program
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.target import TARGETS
+from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
+from mechgap.interop.dm_clrs import baseline_model, to_haiku
+from mechgap.network.trace import run
+from mechgap.programs.interpreter import interpret
+from mechgap.programs.library import LIBRARY, bellman_ford, bfs
+from mechgap.tasks.graphs import from_graphs
+from mechgap.tasks.official import official
+
+CLRS = [
+    *(("bfs", target) for target in ("paper", "general", "stock", "stock-ln")),
+    *(("bfs_parent", target) for target in ("paper", "general", "stock")),
+    *(("bellman_ford", target) for target in ("paper", "general")),
+]
+OTHERS = [
+    *(("reachability", target) for target in ("paper", "general", "stock", "stock-ln")),
+    *(("smallest_label", target) for target in ("paper", "general", "stock")),
+    *(("strongest_neighbour", target) for target in ("paper", "general", "stock", "stock-ln")),
+]
+
+
+def compiled(program, target, nodes=64, **options):
+    program = LIBRARY[program]
+    return compile_program(program, TARGETS[target], Domain.regular(program, nodes), **options)
+
+
+@pytest.mark.parametrize(("program", "target"), CLRS + OTHERS)
+def test_exact_on_the_official_sets(program, target, record_property):
+    for split, nodes in (("test", 64), ("validation", 16)):
+        network = compiled(program, target, nodes)
+        found = verify(network, posed_batch(network.program, official(network.program.task, split)))
+        record_property(f"{split}, graphs outside the certificate", found.outside_certificate)
+        assert set(found.outputs.values()) == {1.0}
+        assert set(found.hints.values()) == {1.0}
+        assert found.missed_graphs_inside == found.missed_graphs_outside == 0
+        assert found.exact
+        assert found.attention <= network.certificate.attention_error
+
+
+@pytest.mark.parametrize("target", ["paper", "general", "stock"])
+def test_bfs_fits_four_hidden_units(target):
+    network = compiled("bfs", target, 16, hidden_size=4)
+    assert network.network.parameters == {"paper": 508 + 16 + 256, "general": 508 + 16}.get(
+        target, 508
+    )
+    assert verify(network, fresh_graphs(bfs, 16, 64, 1)).missed_graphs_inside == 0
+
+
+def test_bellman_ford_fits_four_hidden_units_with_the_bias_and_six_without():
+    network = compiled("bellman_ford", "paper", 16, hidden_size=4)
+    found = verify(network, fresh_graphs(bellman_ford, 16, 64, 1))
+    assert found.exact
+    assert set(found.outputs.values()) == {1.0}
+    with pytest.raises(ValueError, match=r"needs hidden_size of at least 6 here .*6 for attention"):
+        compiled("bellman_ford", "general", 16, hidden_size=4)
+    assert verify(
+        compiled("bellman_ford", "general", 16, hidden_size=6),
+        fresh_graphs(bellman_ford, 16, 64, 1),
+    ).exact
+
+
+@pytest.mark.parametrize("target", ["stock", "stock-ln"])
+def test_bellman_ford_without_edge_information_is_refused_with_the_reason(target):
+    with pytest.raises(ValueError, match="edge-information-needed: the update of 'dist'"):
+        compiled("bellman_ford", target)
+
+
+@pytest.mark.parametrize("program", ["bfs", "bellman_ford"])
+def test_simplified_decoders_are_exact_too(program):
+    network = compiled(program, "general", 16, simplify_decoders=True)
+    assert verify(network, fresh_graphs(LIBRARY[program], 16, 64, 2)).exact
+
+
+@pytest.mark.parametrize("program", ["bfs", "bellman_ford"])
+def test_all_targets_attend_alike(program):
+    batch = fresh_graphs(LIBRARY[program], 16, 32, 3)
+    traces = []
+    for target in ("paper", "general", "stock", "stock-ln"):
+        if program == "bellman_ford" and target.startswith("stock"):
+            continue
+        traces.append(run(compiled(program, target, 16).network, batch))
+    valid = np.asarray(traces[0].valid)[..., None, None, None]
+    for trace in traces[1:]:
+        assert np.abs((trace.attention - traces[0].attention) * valid).max() <= 1e-7
+
+
+INSIDE = [("bfs", "general"), ("bfs", "stock-ln"), ("bellman_ford", "general")]
+
+
+@pytest.mark.parametrize(("program", "target"), INSIDE)
+@pytest.mark.parametrize("nodes", [1, 2, 16])
+def test_hard_graphs_inside_the_certificate_are_never_missed(program, target, nodes):
+    network = compiled(program, target)
+
+    @settings(max_examples=5, deadline=None)
+    @given(st.integers(0, 2**32 - 1))
+    def survives(seed):
+        found = attack(network, nodes, 60, np.random.default_rng(seed))
+        assert found.missed_graphs_inside == 0, found.first
+        assert found.outside_certificate < 60  # the certificate covers something
+
+    survives()
+
+
+def test_a_path_as_long_as_the_domain_is_followed_to_its_end():
+    for target in ("stock", "stock-ln"):
+        network = compiled("bfs", target)
+        path = np.eye(64, k=1) + np.eye(64, k=-1)
+        found = verify(network, from_graphs("bfs", path, 0))
+        assert found.exact
+        assert found.outside_certificate == 0
+
+
+def test_float64_certifies_finer_gaps():
+    coarse = compiled("bellman_ford", "general").certificate.value_gap(64)
+    with jax.enable_x64(True):
+        network = compile_program(
+            bellman_ford, TARGETS["general"], Domain.regular(bellman_ford, 64, "float64")
+        )
+        found = verify(network, fresh_graphs(bellman_ford, 32, 32, 4))
+    assert found.exact
+    assert network.certificate.value_gap(64) < coarse / 500
+
+
+@pytest.mark.parametrize(("target", "hidden"), [("stock", 4), ("stock", 128), ("stock-ln", 128)])
+def test_the_real_dm_clrs_runs_compiled_bfs_exactly(target, hidden):
+    network = compiled("bfs", target, hidden_size=hidden).network
+    for nodes in (16, 40, 64):
+        sampler, spec = clrs.build_sampler("bfs", num_samples=16, length=nodes, seed=900 + nodes)
+        feedback = sampler.next()
+        model = baseline_model("bfs", network.config, feedback, parameters=to_haiku(network))
+        outputs, hints = model.predict(jax.random.PRNGKey(0), feedback.features, return_hints=True)
+        assert clrs.evaluate(feedback.outputs, outputs)["score"] == 1.0
+        hard = [
+            decoders.postprocess(spec, step, sinkhorn_temperature=0.1, sinkhorn_steps=25, hard=True)
+            for step in hints
+        ]
+        scores = clrs.evaluate_hints(feedback.features.hints, feedback.features.lengths, hard)
+        assert scores["reach_h"] == scores["pi_h"] == 1.0
+
+
+def test_a_miss_is_found_and_shown():
+    """A network that was tampered with is not called exact."""
+
+    network = compiled("bfs", "stock", 16)
+    wrong = eqx.tree_at(
+        lambda net: net.processor.attention,
+        network.network,
+        network.network.processor.attention * 0,
+    )
+    found = verify(replace(network, network=wrong), fresh_graphs(bfs, 16, 16, 5))
+    assert not found.exact
+    assert found.missed_graphs_inside > 0
+    assert found.first is not None
+    assert found.first.inside
+
+
+def test_gaps_of_the_interpreter_are_those_of_the_race():
+    A = np.zeros((1, 3, 3))
+    A[0, 0, 1] = A[0, 1, 0] = 0.5
+    A[0, 0, 2] = A[0, 2, 0] = 0.25
+    A[0, 1, 2] = A[0, 2, 1] = 0.2
+    inputs = {"pos": np.array([[0, 1 / 3, 2 / 3]]), "A": A, "adj": np.ones((1, 3, 3))}
+    inputs["s"] = np.array([[1.0, 0, 0]])
+    run_ = interpret(bellman_ford, inputs, steps=2)
+    assert run_.states["dist"][-1, 0].tolist() == [0, 0.45, 0.25]
+    assert run_.gaps[1, 0] == pytest.approx(0.05)  # node 1: 0.5 directly, 0.45 by node 2

@@ -1,0 +1,107 @@
+"""Every reason at once, by name."""
+
+from dataclasses import replace
+
+import pytest
+
+from mechgap.compiler.compile import compile_program
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.target import TARGETS
+from mechgap.programs.expressions import edge, init, other, self, zero
+from mechgap.programs.language import Bool, Pointer, minimum
+from mechgap.programs.library import bellman_ford, bfs, pi, visit
+from mechgap.programs.load import find_program
+from mechgap.programs.validate import problems
+
+
+def names(program):
+    return [problem.name for problem in problems(program)]
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"task": "bsf"}, "unknown-task"),
+        ({"inputs": {"idx": "pos", "start": "source"}}, "unknown-input"),
+        ({"inputs": {"idx": "pos", "start": "s", "visit": "s"}}, "name-clash"),
+        ({"inputs": {"idx": "pos", "start": "s", "loop": "A"}}, "name-clash"),
+        ({"inputs": {"start": "s"}}, "no-position"),
+        ({"init": {"visit": init.start}}, "missing-init"),
+        ({"update": {"visit": self.visit | other.visit}}, "missing-update"),
+        ({"update": {**bfs.update, "dist": other.idx}}, "unknown-component"),
+        ({"init": {"visit": other.start, "pi": init.idx}}, "wrong-side"),
+        ({"init": {"visit": self.visit, "pi": init.idx}}, "wrong-side"),
+        ({"mask": other.visited}, "unknown-name"),
+        ({"mask": edge.weight & other.visit}, "unknown-name"),
+        ({"select": minimum(other.index)}, "unknown-name"),
+        ({"mask": other.idx}, "wrong-kind"),
+        ({"mask": other.visit & other.idx}, "wrong-kind"),
+        ({"update": {**bfs.update, "visit": other.idx}}, "wrong-kind"),
+        ({"hints": {"reach_h": pi, "pi_h": pi}}, "wrong-kind"),
+        ({"output": {}}, "no-output"),
+        ({"output": {"pi": Pointer("parent")}}, "unknown-component"),
+    ],
+)
+def test_each_problem_has_a_name(change, name):
+    assert name in names(replace(bfs, **change))
+
+
+def test_all_problems_are_listed_at_once():
+    broken = replace(
+        bfs, mask=other.visited, init={"visit": init.start}, hints={"reach_h": pi, "pi_h": pi}
+    )
+    message = r"bfs cannot compile: \(1\) missing-init: .*\(2\) unknown-name: .*wrong-kind: "
+    with pytest.raises(ValueError, match=message):
+        compile_program(broken, TARGETS["stock"], Domain())
+
+
+def test_what_a_target_cannot_do_is_listed_too():
+    grown = replace(
+        bellman_ford,
+        mask=(other.visit | init.start) & ~edge.loop,
+        update={**bellman_ford.update, "dist": other.dist + edge.weight + self.dist},
+    )
+    with pytest.raises(ValueError, match=r"mask-not-a-conjunction: .*edge-information-needed: "):
+        compile_program(grown, TARGETS["stock"], Domain())
+
+
+def test_an_update_that_cannot_be_kept_is_refused():
+    toggled = replace(bfs, mask=other.visit, update={**bfs.update, "pi": other.pi + zero})
+    assert compile_program(toggled, TARGETS["stock"], Domain())  # copying is kept by copying
+    second = Bool("second")
+    blinking = replace(
+        bfs,
+        hidden=(visit, pi, second),
+        init={**bfs.init, "second": init.start},
+        update={**bfs.update, "second": self.visit & other.second},
+    )
+    with pytest.raises(ValueError, match=r"not-affine: the update of 'second'"):
+        compile_program(blinking, TARGETS["stock"], Domain())
+
+
+FILE = """
+from mechgap.programs.expressions import init, other, self
+from mechgap.programs.language import Bool, GraphProgram, maximum
+
+seen = Bool("seen")
+mine = GraphProgram(
+    name="mine", task="bfs", inputs={"idx": "pos", "start": "s"}, hidden=(seen,),
+    init=dict(seen=init.start), select=maximum(other.idx), mask=other.seen & ~self.seen,
+    update=dict(seen=self.seen | other.seen), hints={"seen_h": seen}, output={"seen_o": seen},
+)
+"""
+
+
+def test_a_program_in_a_file_of_ones_own(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    assert find_program(f"{path}:mine").name == "mine"
+    with pytest.raises(ValueError, match=r"unknown program in .* 'other'"):
+        find_program(f"{path}:other")
+    with pytest.raises(ValueError, match="there is no program file"):
+        find_program(f"{tmp_path}/none.py:mine")
+    path.write_text("x = (")
+    with pytest.raises(ValueError, match=r"program file .* fails"):
+        find_program(f"{path}:mine")
+    with pytest.raises(ValueError, match=r"unknown program 'bsf'. Did you mean 'bfs'"):
+        find_program("bsf")
