@@ -7,6 +7,7 @@ after each sample's true length; pointers are node indices.
 from collections.abc import Mapping
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
@@ -56,6 +57,16 @@ class Batch(eqx.Module):
             self.outputs,
             self.lengths,
         )
+
+    def pad(self, hints: int) -> "Batch":
+        """The same batch with zeros after its hints, so that batches share one shape."""
+        missing = max(0, hints - self.max_hints)
+
+        def longer(hint: Array) -> Array:
+            return jnp.pad(hint, [(0, missing), *[(0, 0)] * (hint.ndim - 1)])
+
+        padded = {name: longer(hint) for name, hint in self.hints.items()}
+        return Batch(self.task, self.inputs, padded, self.outputs, self.lengths)
 
     def __getitem__(self, samples: slice) -> "Batch":
         """A slice of the samples."""

@@ -1,0 +1,99 @@
+"""Write the measured numbers from `benchmarks/results/` into README and docs.
+
+    python scripts/update_tables.py
+
+Nothing in these tables is typed by hand; a test checks that pages and results agree.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).parent.parent
+PROGRAMS = PROJECT / "docs" / "programs.md"
+README = PROJECT / "README.md"
+
+
+def results(name: str) -> dict[str, Any]:
+    """The numbers that one benchmark wrote."""
+    return json.loads((PROJECT / "benchmarks" / "results" / f"{name}.json").read_text())
+
+
+def against_dm_clrs() -> str:
+    """Speed and size beside dm-clrs."""
+    rows = ["| | dm-clrs | mechgap | |", "|---|---|---|---|"]
+    sampling = results("sampling")
+    for task, numbers in sampling["tasks"].items():
+        rows.append(
+            f"| a training batch of {sampling['batch_size']} {task} graphs, n = {sampling['nodes']}"
+            f" | {numbers['dm_clrs_ms']:.1f} ms | {numbers['mechgap_ms']:.2f} ms"
+            f" | {numbers['ratio']:.0f} × |"
+        )
+    startup = results("startup")
+    theirs, ours = startup["dm_clrs_megabytes"], startup["core_megabytes"]
+    rows.append(f"| installed size | {theirs:,} MB | {ours:,} MB | {theirs / ours:.1f} × |")
+    rows.append(f"| `mechgap --help` | | {startup['help_seconds']:.2f} s | |")
+    return "\n".join(rows) + "\n"
+
+
+def compiled_programs() -> str:
+    """Every program in every target that takes it."""
+    rows = [
+        "| program | target | parameters (hidden 128) | smallest hidden | gap | test | validation"
+        " | new graphs |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    refused = []
+    for row in results("compiled")["compiled"]:
+        if "refused" in row:
+            refused.append(f"- `{row['program']}` in `{row['target']}`: {row['refused']}")
+            continue
+        checked = [row[name] for name in ("test", "validation", "new")]
+        scores = " | ".join(
+            f"{min(c['outputs'], c['hints']):.4f} ({c['outside_certificate']} of {c['graphs']})"
+            for c in checked
+        )
+        rows.append(
+            f"| {row['program']} | {row['target']} | {row['parameters_128']:,}"
+            f" | {row['smallest_hidden_size']} | {row['value_gap_8_steps']:.1e} | {scores} |"
+        )
+    return "\n".join([*rows, "", "Refused:", "", *refused]) + "\n"
+
+
+def attacked() -> str:
+    """How the certificates stood up to the attack."""
+    rows = [
+        "| program | target | graphs | inside the certificate | missed inside | missed outside |",
+        "|---|---|---|---|---|---|",
+    ]
+    rows += [
+        f"| {row['program']} | {row['target']} | {row['graphs']:,} | {row['inside']:,}"
+        f" | {row['missed_inside']} | {row['missed_outside']} |"
+        for row in results("attack")["compiled"]
+        if "refused" not in row
+    ]
+    return "\n".join(rows) + "\n"
+
+
+TABLES = {
+    (README, "measured"): against_dm_clrs,
+    (PROGRAMS, "measured"): compiled_programs,
+    (PROGRAMS, "attack"): attacked,
+}
+
+
+def updated(page: Path) -> str:
+    """A page with the tables of today's results."""
+    text = page.read_text()
+    for (owner, mark), table in TABLES.items():
+        if owner == page:
+            begin, end = f"<!-- {mark} -->\n", f"<!-- /{mark} -->"
+            before, rest = text.split(begin)
+            _, after = rest.split(end)
+            text = before + begin + table() + end + after
+    return text
+
+
+if __name__ == "__main__":
+    for changed in {owner for owner, _ in TABLES}:
+        changed.write_text(updated(changed))
