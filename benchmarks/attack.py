@@ -2,19 +2,21 @@
 
     python benchmarks/attack.py [--graphs 10000]
 
-Graphs are made to hurt: long paths, stars, cycles, complete graphs, two-sided ladders, random
+A stopped run goes on where it was. Graphs are made to hurt: long paths, stars, cycles, complete graphs, two-sided ladders, random
 graphs, disconnected ones, self-loops on every node or none; positions as close as the domain
 allows and anywhere else; weights whose sums nearly tie, at the edge of what is certified. A graph
 counts only if it lies inside the certificate; not one miss is allowed there.
 """
 
 import argparse
+import json
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from measuring import save
+from measuring import RESULTS, save
 from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
@@ -125,17 +127,24 @@ def attack(compiled: Compiled, nodes: int, graphs: int, rng: Rng) -> Verificatio
     return verify(compiled, attack_batch(compiled, nodes, graphs, rng))
 
 
+def _rows_so_far(graphs: int) -> list[dict[str, Any]]:
+    """What an earlier, stopped run with as many graphs has done."""
+    path = RESULTS / "attack.json"
+    stored = json.loads(path.read_text()) if path.exists() else {}
+    return stored["compiled"] if stored.get("graphs_each") == graphs else []
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--graphs", type=int, default=10_000, help="per compiled program")
-    parser.add_argument("--only", default=None, help="one program")
     arguments = parser.parse_args()
     sizes = {1: 0.02, 2: 0.08, 5: 0.4, 16: 0.4, 33: 0.07, 64: 0.03}
-    rows = []
+    rows = _rows_so_far(arguments.graphs)
+    done = {(row["program"], row["target"]) for row in rows}
     for program in LIBRARY.values():
-        if arguments.only not in (None, program.name):
-            continue
         for target in TARGETS.values():
+            if (program.name, target.name) in done:
+                continue
             row = {"program": program.name, "target": target.name}
             counts = dict.fromkeys(("graphs", "inside", "missed_inside", "missed_outside"), 0)
             rng = np.random.default_rng(7)
@@ -164,7 +173,7 @@ def main() -> None:
                         print("MISSED INSIDE THE CERTIFICATE:", program.name, target.name, found)
             rows.append({**row, **({} if "refused" in row else counts)})
             print(rows[-1], flush=True)
-    save("attack", {"compiled": rows})
+            save("attack", {"graphs_each": arguments.graphs, "compiled": rows})
 
 
 if __name__ == "__main__":

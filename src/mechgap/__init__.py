@@ -8,11 +8,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mechgap.compiler.compile import Compiled as Compiled
+    from mechgap.compiler.compile import compile_program as compile_program
+    from mechgap.compiler.domain import Domain as Domain
+    from mechgap.compiler.target import TARGETS as TARGETS
+    from mechgap.compiler.verify import verify as verify
     from mechgap.errors import InvalidInput as InvalidInput
     from mechgap.network.config import NetworkConfig as NetworkConfig
     from mechgap.network.network import Network as Network
     from mechgap.network.trace import Trace as Trace
     from mechgap.network.trace import run as run
+    from mechgap.programs.interpreter import interpret as interpret
+    from mechgap.programs.language import GraphProgram as GraphProgram
+    from mechgap.programs.library import LIBRARY as LIBRARY
     from mechgap.tasks.batch import Batch as Batch
     from mechgap.tasks.graphs import from_graphs as from_graphs
     from mechgap.tasks.official import official as official
@@ -33,6 +41,14 @@ _HOME = {
     "from_graphs": "tasks.graphs",
     "output_scores": "tasks.scores",
     "hint_scores": "tasks.scores",
+    "GraphProgram": "programs.language",
+    "LIBRARY": "programs.library",
+    "interpret": "programs.interpreter",
+    "Domain": "compiler.domain",
+    "TARGETS": "compiler.target",
+    "Compiled": "compiler.compile",
+    "compile_program": "compiler.compile",
+    "verify": "compiler.verify",
     "NetworkConfig": "network.config",
     "Network": "network.network",
     "Trace": "network.trace",

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mechgap.compiler.compile import Compiled
+from mechgap.interop.dm_clrs import to_haiku
 from mechgap.network.files import save_network, write_tensors
 
 
@@ -33,8 +34,6 @@ def save_compiled(compiled: Compiled, path: Path | str) -> None:
 
 def save_for_dm_clrs(compiled: Compiled, path: Path | str) -> None:
     """Write the parameters as dm-clrs names them: ``<module>/<w|b|scale|offset>``."""
-    from mechgap.interop.dm_clrs import to_haiku
-
     named = {
         f"{module}/{name}": value
         for module, parameters in to_haiku(compiled.network).items()

@@ -76,7 +76,9 @@ def evaluate(expression: Expression, values: _Values) -> np.ndarray:
     raise TypeError(f"not an expression: {expression!r}")
 
 
-def interpret(program: GraphProgram, inputs: Mapping[str, np.ndarray], steps: int | None = None):
+def interpret(
+    program: GraphProgram, inputs: Mapping[str, np.ndarray], steps: int | None = None
+) -> Execution:
     """Run a program on a batch's inputs: `steps` times, or as long as the program says."""
     given = {
         ours: np.asarray(inputs[theirs], np.float64) for ours, theirs in program.inputs.items()
