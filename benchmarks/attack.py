@@ -2,10 +2,10 @@
 
     python benchmarks/attack.py [--graphs 10000]
 
-A stopped run goes on where it was. Graphs are made to hurt: long paths, stars, cycles, complete graphs, two-sided ladders, random
-graphs, disconnected ones, self-loops on every node or none; positions as close as the domain
-allows and anywhere else; weights whose sums nearly tie, at the edge of what is certified. A graph
-counts only if it lies inside the certificate; not one miss is allowed there.
+A stopped run goes on where it was. Graphs are made to hurt: long paths, stars, cycles, complete
+graphs, layered ones, random ones, disconnected ones, self-loops on every node or none; positions as
+close as the domain allows and anywhere else; weights whose sums nearly tie, at the edge of what is
+certified. A graph counts only if it lies inside the certificate; not one miss is allowed there.
 """
 
 import argparse
