@@ -145,7 +145,7 @@ def main() -> None:
         for target in TARGETS.values():
             if (program.name, target.name) in done:
                 continue
-            row = {"program": program.name, "target": target.name}
+            row: dict[str, Any] = {"program": program.name, "target": target.name}
             counts = dict.fromkeys(("graphs", "inside", "missed_inside", "missed_outside"), 0)
             rng = np.random.default_rng(7)
             for nodes, share in sizes.items():
@@ -171,7 +171,7 @@ def main() -> None:
                     left -= now
                     if found.missed_graphs_inside:
                         print("MISSED INSIDE THE CERTIFICATE:", program.name, target.name, found)
-            rows.append({**row, **({} if "refused" in row else counts)})
+            rows.append(row if "refused" in row else {**row, **counts})
             print(rows[-1], flush=True)
             save("attack", {"graphs_each": arguments.graphs, "compiled": rows})
 

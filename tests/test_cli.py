@@ -85,6 +85,9 @@ def test_sample_json_is_the_whole_trace(task):
         (["compile", "bfs", "--dtype", "float16"], "dtype must be float32 or float64"),
         (["compile", "bfs", "--out", "no/where.safetensors"], "there is no folder 'no'"),
         (["compile", "bellman_ford", "--target", "stock"], "edge-information-needed"),
+        (["show", "bfs", "--out", "bfs.jpgg"], "must end in one of"),
+        (["show", "bfs", "--out", "no/bfs.png"], "there is no folder 'no'"),
+        (["show", "bfs"], "--out"),
         (["verify", "bfs", "--graphs", "0"], "graphs must be at least 1; got 0"),
         (["verify", "bfs", "--official", "train"], "unknown official set 'train'"),
     ],
@@ -137,3 +140,11 @@ def test_verify_says_exact_and_exits_with_0():
     assert found["graphs"] == 32
     assert found["outside_certificate"] == 0
     assert "exact" in mechgap("verify", "bfs", "--nodes", "8", "--graphs", "8").stdout
+
+
+def test_show_draws_parameters_and_a_run(tmp_path):
+    done = mechgap("show", "bellman_ford", "--out", str(tmp_path / "bf.png"))
+    assert done.returncode == 0, done.stderr
+    drawn = sorted(path.name for path in tmp_path.iterdir())
+    assert drawn == ["bf-auxiliary.png", "bf-run.png", "bf.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.iterdir())

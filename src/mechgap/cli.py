@@ -253,6 +253,36 @@ def verify_command(
     raise typer.Exit(0 if found.exact else 1)
 
 
+@app.command("show")
+def show_command(
+    program: ProgramName,
+    out: Annotated[Path, typer.Option(help="The figure's file: .png, .pdf or .svg.")],
+    target: TargetName = "paper",
+    hidden_size: HiddenSize = 4,
+    nodes: Annotated[int, typer.Option(help="Nodes of the graph that is run.")] = 6,
+    seed: Annotated[int, typer.Option(help="Same seed, same graph.")] = 0,
+) -> None:
+    """Draw a compiled program: its parameters, and a run on a small graph, step by step."""
+    from mechgap.tasks.sampling import check_nodes
+
+    check_nodes(nodes)
+    compiled = _compiled(program, target, nodes, hidden_size, "float32", False)
+    from mechgap.compiler.verify import fresh_graphs
+    from mechgap.report.parameters import auxiliary_figure, main_figure
+    from mechgap.report.run_figure import longest, run_figure
+    from mechgap.report.style import save_figure
+
+    batch = fresh_graphs(compiled.program, nodes, 64, seed)
+    figures = {
+        out: main_figure(compiled),
+        out.with_stem(f"{out.stem}-auxiliary"): auxiliary_figure(compiled),
+        out.with_stem(f"{out.stem}-run"): run_figure(compiled, batch, longest(batch)),
+    }
+    for path, figure in figures.items():
+        save_figure(figure, path)
+        print(f"written: {path}")
+
+
 # typer brings its own copy of click or uses click's, depending on its version.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 

@@ -43,8 +43,17 @@ class Compiled:
     network: Network
     certificate: Certificate
     logits: Logits
-    attention_units: tuple[Unit, ...]
-    hidden_units: tuple[HiddenUnit, ...]
+    layout: Layout
+
+    @property
+    def hidden_units(self) -> tuple[HiddenUnit, ...]:
+        """The units that hold the state, in the network's order."""
+        return self.layout.state
+
+    @property
+    def attention_units(self) -> tuple[Unit, ...]:
+        """The units whose sum is the logit, in the network's order."""
+        return self.layout.attention
 
 
 def compile_program(
@@ -69,7 +78,7 @@ def compile_program(
     key = jax.eval_shape(lambda: jax.random.key(0))
     blank = eqx.filter_eval_shape(Network.initial, program.posed(), key, config)
     network = write(program, domain, layout, diagonal, norm, blank)
-    return Compiled(program, target, network, certificate, selection, tuple(units), tuple(state))
+    return Compiled(program, target, network, certificate, selection, layout)
 
 
 def _ballast(
