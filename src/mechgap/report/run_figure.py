@@ -29,7 +29,8 @@ def run_figure(compiled: Compiled, batch: Batch, sample: int = 0) -> Figure:
                 axes.set_axis_off()
         figure.suptitle(
             f"{compiled.program.name}, target {compiled.target.name}: arrows are attention, from "
-            "the node attended to; variables after the step, as decoded"
+            "the node attended to (blue ring: itself); variables after the step, as decoded\n"
+            "orange: first flag is set; black ring: source"
         )
     return figure
 
