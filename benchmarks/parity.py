@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import equinox as eqx
 import jax
@@ -37,7 +38,9 @@ from mechgap.interop.dm_clrs import (
     to_feedback,
     to_haiku,
 )
+from mechgap.network import network as unrolling
 from mechgap.network.config import NetworkConfig
+from mechgap.network.decoders import postprocess
 from mechgap.network.trace import run
 from mechgap.tasks.sampling import sample
 from mechgap.training.loss import loss
@@ -84,7 +87,8 @@ def measure_parity(task: str, config: NetworkConfig, *, nodes: int, seed: int = 
         model.params = jax.tree.map(lambda x: np.asarray(x, np.float64), model.params)
         their_loss, their_gradients = model.compute_grad(jax.random.PRNGKey(0), feedback)
         double = from_haiku(task, config, model.params)
-        our_loss, gradient = eqx.filter_jit(eqx.filter_value_and_grad(loss))(double, batch)
+        with patch.object(unrolling, "postprocess", _rounded_as_in_dm_clrs):
+            our_loss, gradient = eqx.filter_jit(eqx.filter_value_and_grad(loss))(double, batch)
         our_gradients = to_haiku(gradient)
     return Parity(
         gradients=_gradient_error(their_gradients, our_gradients),
@@ -92,6 +96,12 @@ def measure_parity(task: str, config: NetworkConfig, *, nodes: int, seed: int = 
         outputs=_largest(their_outputs, trace.outputs),
         hints=_largest(their_stacked, trace.hints),
     )
+
+
+def _rounded_as_in_dm_clrs(*arguments: Any) -> Mapping[str, Any]:
+    """dm-clrs rounds hints to float32 when it feeds them back, even in float64. So do we, here."""
+    fed = postprocess(*arguments)
+    return {name: value.astype(np.float32).astype(value.dtype) for name, value in fed.items()}
 
 
 def _gradient_error(theirs: HaikuParameters, ours: HaikuParameters) -> float:
