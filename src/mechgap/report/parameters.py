@@ -16,8 +16,10 @@ from matplotlib.figure import Figure
 
 from mechgap.compiler.compile import Compiled
 from mechgap.network.decoders import NodeDecoder, PointerDecoder, SimplifiedPointerDecoder
+from mechgap.network.encoders import carrier
 from mechgap.network.linear import Linear
 from mechgap.report.style import DIVERGING, STYLE
+from mechgap.tasks.specs import Location
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,9 @@ def auxiliary_matrices(compiled: Compiled) -> list[Matrix]:
     """The encoders' and decoders' parameters."""
     names, network = _Names(compiled), compiled.network
     found = []
-    units = {**dict.fromkeys(("A", "adj"), names.edge)}
+    on_nodes = {f.name for f in network.encoders.features if carrier(f) is Location.NODE}
     for name, linear in network.encoders.linears.items():
-        rows = units.get(name, names.node if name in ("pos", "s") else names.edge)
+        rows = names.node if name in on_nodes else names.edge
         found.append(names.matrix(f"encoder {name}", _with_bias(linear), rows, [name, "1"]))
     read = [*names.read, "1"]
     edges = [*names.edge, "1"]
