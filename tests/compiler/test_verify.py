@@ -16,6 +16,7 @@ from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
 from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
+from mechgap.errors import InvalidInput
 from mechgap.interop.dm_clrs import baseline_model, to_haiku
 from mechgap.network.trace import run
 from mechgap.programs.interpreter import interpret
@@ -185,3 +186,27 @@ def test_gaps_of_the_interpreter_are_those_of_the_race():
     run_ = interpret(bellman_ford, inputs, steps=2)
     assert run_.states["dist"][-1, 0].tolist() == [0, 0.45, 0.25]
     assert run_.gaps[1, 0] == pytest.approx(0.05)  # node 1: 0.5 directly, 0.45 by node 2
+
+
+def test_run_refuses_what_is_outside_the_certificate():
+    made = compiled("bellman_ford", "general", nodes=4)
+    weights = np.array([[0, 0.5, 0, 0], [0.5, 0, 0.2, 0], [0, 0.2, 0, 0.4], [0, 0, 0.4, 0]])
+    inside = from_graphs("bellman_ford", weights, 0)
+    checked, unchecked = (run(made.network, inside, within=w) for w in (made, None))
+    assert (checked.attention == unchecked.attention).all()
+
+    with pytest.raises(InvalidInput, match=r"1 of 1 graphs .* 'dist' above 4 \(sample 0\); "):
+        run(made.network, from_graphs("bellman_ford", 10 * weights, 0), within=made)
+    crowded = eqx.tree_at(lambda b: b.inputs["pos"], inside, inside.inputs["pos"] / 2)
+    with pytest.raises(InvalidInput, match=r"positions closer than 0\.25 or not"):
+        run(made.network, crowded, within=made)
+    beyond = eqx.tree_at(lambda b: b.inputs["pos"], inside, inside.inputs["pos"] * 2)
+    with pytest.raises(InvalidInput, match=r"a position outside \[0, 1\]"):
+        run(made.network, beyond, within=made)
+    with pytest.raises(InvalidInput, match="more than 4 nodes"):
+        run(made.network, from_graphs("bellman_ford", np.ones((5, 5)) * 0.3, 0), within=made)
+    tied = weights.copy()
+    tied[0, 2] = tied[2, 0] = 0.5
+    tied[1, 3] = tied[3, 1] = 0.4
+    with pytest.raises(InvalidInput, match="competing values closer than certified"):
+        run(made.network, from_graphs("bellman_ford", tied, 0), within=made)

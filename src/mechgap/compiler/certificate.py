@@ -44,31 +44,40 @@ class Certificate:
         """How far each component can be off after so many steps."""
         return {name: steps * error for name, error in self.errors_each_step.items()}
 
-    def covers(
+    def outside(
         self,
         program: GraphProgram,
         inputs: Mapping[str, np.ndarray],
         run: Execution,
         lengths: Int[np.ndarray, "batch"],
-    ) -> Bool[np.ndarray, "batch"]:
-        """Which samples lie inside, given the interpreter's run on them and their lengths."""
+    ) -> dict[str, Bool[np.ndarray, "batch"]]:
+        """Which samples lie outside, by reason, given the interpreter's run on them."""
+        domain = self.domain
+        # Inputs are float32; a gap that their rounding made smaller is still that gap.
+        rounding = 4 * np.finfo(np.float32).eps
         positions = np.asarray(inputs["pos"], float)
         samples, nodes = positions.shape
-        inside = np.full(samples, nodes <= self.domain.nodes)
-        inside &= lengths - 1 <= self.domain.steps
-        if nodes > 1:
-            # Positions are float32; a gap that rounding made smaller is still that gap.
-            rounding = 4 * np.finfo(np.float32).eps
-            inside &= np.diff(positions, axis=-1).min(-1) >= self.domain.position_gap - rounding
-        if len(run.gaps):
-            steps = np.maximum(1, lengths - 1)
-            counted = np.arange(len(run.gaps))[:, None] < steps
-            closest = np.where(counted, run.gaps, np.inf).min(0)
-            inside &= closest >= self.value_gap(steps) - 4 * np.finfo(np.float32).eps
+        steps = np.maximum(1, lengths - 1)
+        counted = np.arange(len(run.gaps))[:, None] < steps
+        closest = np.where(counted, run.gaps, np.inf).min(0, initial=np.inf)
+        apart = np.diff(positions, axis=-1).min(-1, initial=np.inf)
+        reasons = {
+            f"more than {domain.nodes} nodes": np.full(samples, nodes > domain.nodes),
+            f"more than {domain.steps} steps": lengths - 1 > domain.steps,
+            "a position outside [0, 1]": ((positions < 0) | (positions > 1)).any(-1),
+            f"positions closer than {domain.position_gap:.3g} or not increasing": apart
+            < domain.position_gap - rounding,
+            "competing values closer than certified": closest < self.value_gap(steps) - rounding,
+        }
         for component in program.hidden:
             if component.kind is Kind.FLOAT:
-                inside &= run.states[component.name].max((0, 2)) <= self.domain.largest_value
-        for theirs in program.inputs.values():
+                reasons[f"'{component.name}' above {domain.largest_value:.3g}"] = (
+                    run.states[component.name].max((0, 2)) > domain.largest_value
+                )
+        for ours, theirs in program.inputs.items():
             if np.ndim(inputs[theirs]) == 3:
-                inside &= np.asarray(inputs[theirs]).max((1, 2)) <= self.domain.largest_weight
-        return inside
+                weights = np.asarray(inputs[theirs])
+                reasons[f"'{ours}' below 0 or above {domain.largest_weight:.4g}"] = (
+                    (weights < 0) | (weights > domain.largest_weight)
+                ).any((1, 2))
+        return reasons

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import equinox as eqx
 import jax
+import numpy as np
+from jaxtyping import Bool
 
 from mechgap.compiler.attention import Logits
 from mechgap.compiler.ballast import Ballast, ballast
@@ -31,7 +33,9 @@ from mechgap.compiler.write import write
 from mechgap.errors import InvalidInput
 from mechgap.network.network import Network
 from mechgap.programs.expressions import Name, Side
+from mechgap.programs.interpreter import interpret
 from mechgap.programs.language import GraphProgram
+from mechgap.tasks.batch import Batch
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,25 @@ class Compiled:
     def attention_units(self) -> tuple[Unit, ...]:
         """The units whose sum is the logit, in the network's order."""
         return self.layout.attention
+
+    def outside(self, batch: Batch) -> dict[str, Bool[np.ndarray, "batch"]]:
+        """Which graphs lie outside the certificate, by reason; costs a run of the interpreter."""
+        inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
+        meaning = interpret(self.program, inputs, steps=batch.steps)
+        return self.certificate.outside(self.program, inputs, meaning, np.asarray(batch.lengths))
+
+    def check_inputs(self, batch: Batch) -> None:
+        """Refuse graphs outside the certificate: ``run(network, batch, within=compiled)``."""
+        found = {why: np.flatnonzero(where) for why, where in self.outside(batch).items()}
+        listed = [f"{why} (sample {', '.join(map(str, w[:5]))}{', …' if len(w) > 5 else ''})"
+                  for why, w in found.items() if len(w)]  # fmt: skip
+        if listed:
+            count = len(set(np.concatenate(list(found.values())).tolist()))
+            raise InvalidInput(
+                f"{count} of {batch.size} graphs lie outside the certificate of "
+                f"{self.program.name} in {self.target.name}: {'; '.join(listed)}. Compile for a "
+                "larger domain, or run without the check"
+            )
 
 
 def compile_program(

@@ -86,7 +86,9 @@ def verify(compiled: Compiled, batch: Batch) -> Verification:
     inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
     meaning = interpret(program, inputs, steps=batch.steps)
     trace = run(compiled.network, batch)
-    inside = compiled.certificate.covers(program, inputs, meaning, np.asarray(batch.lengths))
+    lengths = np.asarray(batch.lengths)
+    reasons = compiled.certificate.outside(program, inputs, meaning, lengths)
+    inside = ~np.any(list(reasons.values()), axis=0)
     comparing = _Comparison(compiled, batch, meaning, trace, inside)
     hints = {name: comparing.hint(name, c) for name, c in program.hints.items()}
     outputs = {name: comparing.output(name, c) for name, c in program.output.items()}

@@ -6,7 +6,7 @@ tells which count.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -51,13 +51,25 @@ _REPLACEABLE = ("attention", "logits", "support", "hidden", "hints", "outputs")
 _PER_SUBSTEP = ("attention", "logits", "hidden")
 
 
+@runtime_checkable
+class Guarantee(Protocol):
+    """Something that promises exactness on some inputs and refuses others."""
+
+    def check_inputs(self, batch: Batch) -> None:
+        """Raise `InvalidInput` if a graph lies outside what is promised."""
+        ...
+
+
 def run(
     network: Network,
     batch: Batch,
     *,
     replace: Mapping[str, Any] | None = None,
+    within: Guarantee | None = None,
 ) -> Trace:
     """Run a network and keep every intermediate value.
+
+    `within` refuses graphs outside a guarantee: ``run(compiled.network, batch, within=compiled)``.
 
     `replace` forces any of them to given values, in the shapes that `Trace` has:
     ``run(network, batch, replace={"attention": alpha})``; for hints and outputs by name,
@@ -70,6 +82,8 @@ def run(
     >>> run(network, batch).attention.shape
     (3, 2, 1, 4, 4)
     """
+    if within is not None:
+        within.check_inputs(batch)
     forced = dict(replace or {})
     for name in forced:
         if name not in _REPLACEABLE:
