@@ -13,7 +13,6 @@ from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
 from mechgap.network.trace import run
 from mechgap.tasks.sampling import sample
-from mechgap.tasks.specs import Location
 from mechgap.training.loss import loss
 
 KEY = jax.random.key(0)
@@ -141,10 +140,10 @@ def test_random_parts_have_dm_clrs_expected_loss(option):
 
 def test_encoders_of_a_location_sum_to_one_map():
     network = Network.initial("bfs", KEY, NetworkConfig(hidden_size=4))
-    edge = network.encoders.at(Location.EDGE)
+    edge = network.encoders.together.edge
     assert edge is not None
     assert edge.weight.shape == (3, 4)  # A, adj, pi_h
-    assert network.encoders.at(Location.GRAPH) is None
+    assert network.encoders.together.graph is None
 
 
 def test_a_biased_network_runs_at_one_size():

@@ -22,11 +22,13 @@ FACTORS = {
     "nb_msg_passing_steps": (1, 3),
 }
 
-CASES = [
-    # dm-clrs's defaults
+DEFAULTS = [  # dm-clrs's
     ("bfs", 128, 1, True, "encoded_decoded", "soft", 0.0, 1),
     ("bellman_ford", 128, 1, True, "encoded_decoded", "soft", 0.0, 1),
     ("dfs", 128, 1, True, "encoded_decoded", "soft", 0.0, 1),
+]
+CASES = [
+    *DEFAULTS,
     # with these, every pair of values of any two factors
     ("bfs", 4, 4, False, "none", "hard", 1.0, 3),
     ("bellman_ford", 128, 4, False, "decoded_only", "hard_on_eval", 1.0, 1),
@@ -52,9 +54,13 @@ def test_the_cases_cover_every_pair():
 def test_predictions_loss_and_gradients_are_dm_clrs(case, record_property):
     task, *rest = case
     config = NetworkConfig(**dict(zip(list(FACTORS)[1:], rest, strict=True)))
-    found = measure_parity(task, config, nodes=6 if task == "dfs" else 11)
-    record_property("errors", {name: f"{value:.1e}" for name, value in asdict(found).items()})
+    nodes = 6 if task == "dfs" else 11
+    found = measure_parity(task, config, nodes=nodes, single=case in DEFAULTS)
+    errors = {name: f"{value:.1e}" for name, value in asdict(found).items() if value is not None}
+    record_property("errors", errors)
     assert found.gradients <= 1e-6
     assert found.loss <= 1e-6
-    assert found.outputs <= 1e-4
-    assert found.hints <= 1e-4
+    assert found.outputs <= 1e-6
+    assert found.hints <= 1e-6
+    # Deeper and smaller networks amplify float32's rounding, dm-clrs's as well as ours.
+    assert found.float32 is None or found.float32 <= 1e-4

@@ -9,19 +9,24 @@ from collections.abc import Mapping, Sequence
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from mechgap.network.config import NetworkConfig
-from mechgap.network.linear import Linear
+from mechgap.network.encoders import PreparedEncoders
+from mechgap.network.linear import Linear, side_by_side
+from mechgap.network.pairwise import Meeting, pairwise
 from mechgap.tasks.specs import Feature, Location, Task, Type
 
 
 class Readout(eqx.Module):
     """What decoders read after one step."""
 
-    h: Float[Array, "batch nodes features"]
-    edges: Float[Array, "batch nodes nodes channels"]
-    graph: Float[Array, "batch hidden"]
+    nodes: Float[Array, "batch nodes channels"]
+    before: Float[Array, "batch nodes hidden"]
+    after: Float[Array, "batch nodes hidden"]
+    edges: Float[Array, "batch nodes nodes edge_channels"]
+    graph: Float[Array, "batch hidden"] | None
     pos: Float[Array, "batch nodes"]
 
 
@@ -37,10 +42,15 @@ class NodeDecoder(eqx.Module):
         linear = Linear.initial(key, 3 * hidden, feature.categories)
         return NodeDecoder(linear, feature.type is not Type.CATEGORICAL)
 
-    def __call__(self, read: Readout, edge_encoder: Linear) -> Array:
-        del edge_encoder
-        prediction = self.linear(read.h)
-        return prediction[..., 0] if self.squeeze else prediction
+    @property
+    def readers(self) -> tuple[Linear, ...]:
+        """The maps that read ``h_t``."""
+        return (self.linear,)
+
+    def predict(self, read: Readout, seen: Array, *, encoders: PreparedEncoders) -> Array:
+        """The prediction, from what the readers saw."""
+        del read, encoders
+        return seen[..., 0] if self.squeeze else seen
 
 
 class PointerDecoder(eqx.Module):
@@ -62,11 +72,22 @@ class PointerDecoder(eqx.Module):
             score=Linear.initial(k4, hidden, 1),
         )
 
-    def __call__(self, read: Readout, edge_encoder: Linear) -> Float[Array, "batch nodes nodes"]:
+    @property
+    def readers(self) -> tuple[Linear, ...]:
+        """The maps that read ``h_t``."""
+        return (self.pointing, self.pointed)
+
+    def predict(
+        self, read: Readout, pointing: Array, pointed: Array, *, encoders: PreparedEncoders
+    ) -> Float[Array, "batch nodes nodes"]:
+        """The prediction, from what the readers saw."""
+        edge = self.edge.after(encoders.edge)
         # The edge that i sees of j is [j, i]: a pointer decoder reads edges backwards.
         backwards = jnp.swapaxes(read.edges, 1, 2)
-        target = self.pointed(read.h)[:, None] + self.edge.after(edge_encoder)(backwards)
-        return self.score(jnp.maximum(self.pointing(read.h)[:, :, None], target))[..., 0]
+        target = pointed + edge.bias
+        omega = self.score.weight.T
+        scores = pairwise(Meeting.MAXIMUM, pointing, target, backwards, edge.weight, omega)
+        return scores[:, 0] + self.score.bias
 
 
 class SimplifiedPointerDecoder(eqx.Module):
@@ -75,9 +96,17 @@ class SimplifiedPointerDecoder(eqx.Module):
     position: Linear
     sharpness: float = eqx.field(static=True)
 
-    def __call__(self, read: Readout, edge_encoder: Linear) -> Float[Array, "batch nodes nodes"]:
-        del edge_encoder
-        return -self.sharpness * jnp.abs(self.position(read.h) - read.pos[:, None, :])
+    @property
+    def readers(self) -> tuple[Linear, ...]:
+        """The maps that read ``h_t``."""
+        return (self.position,)
+
+    def predict(
+        self, read: Readout, position: Array, *, encoders: PreparedEncoders
+    ) -> Float[Array, "batch nodes nodes"]:
+        """The prediction, from what the readers saw."""
+        del encoders
+        return -self.sharpness * jnp.abs(position - read.pos[:, None, :])
 
 
 class GraphDecoder(eqx.Module):
@@ -92,9 +121,18 @@ class GraphDecoder(eqx.Module):
         k1, k2 = jax.random.split(key)
         return GraphDecoder(Linear.initial(k1, 3 * hidden, 1), Linear.initial(k2, hidden, 1))
 
-    def __call__(self, read: Readout, edge_encoder: Linear) -> Float[Array, "batch"]:
-        del edge_encoder
-        return (self.nodes(jnp.max(read.h, axis=-2)) + self.graph(read.graph))[..., 0]
+    @property
+    def readers(self) -> tuple[Linear, ...]:
+        """Nothing is read before the largest over the nodes is taken."""
+        return ()
+
+    def predict(self, read: Readout, *, encoders: PreparedEncoders) -> Float[Array, "batch"]:
+        """The prediction."""
+        h = jnp.concatenate([encoders.node(read.nodes), read.before, read.after], axis=-1)
+        graph = (
+            jnp.zeros_like(h[:, 0, : read.after.shape[-1]]) if read.graph is None else read.graph
+        )
+        return (self.nodes(jnp.max(h, axis=-2)) + self.graph(graph))[..., 0]
 
 
 Decoder = NodeDecoder | PointerDecoder | SimplifiedPointerDecoder | GraphDecoder
@@ -124,6 +162,34 @@ def initial_decoders(
 
     keys = jax.random.split(key, len(features))
     return {f.name: initial(f, k) for f, k in zip(features, keys, strict=True)}
+
+
+class PreparedDecoders(eqx.Module):
+    """Some of a network's decoders as a run uses them: what reads ``h_t`` is one matrix product."""
+
+    decoders: Mapping[str, Decoder]
+    readers: Linear | None
+    encoders: PreparedEncoders
+
+    @staticmethod
+    def of(decoders: Mapping[str, Decoder], encoders: PreparedEncoders) -> "PreparedDecoders":
+        """The given decoders, with the node encoder multiplied in."""
+        readers = [linear for decoder in decoders.values() for linear in decoder.readers]
+        together = side_by_side(readers).on_channels(encoders.node) if readers else None
+        return PreparedDecoders(decoders, together, encoders)
+
+    def __call__(self, read: Readout) -> Mapping[str, Array]:
+        """The raw predictions."""
+        parts: list[Array] = []
+        if self.readers is not None:
+            seen = self.readers.of_parts(read.nodes, read.before, read.after)
+            widths = [r.bias.shape[0] for d in self.decoders.values() for r in d.readers]
+            parts = jnp.split(seen, np.cumsum(widths)[:-1], axis=-1)
+        predictions = {}
+        for name, decoder in self.decoders.items():
+            mine, parts = parts[: len(decoder.readers)], parts[len(decoder.readers) :]
+            predictions[name] = decoder.predict(read, *mine, encoders=self.encoders)
+        return predictions
 
 
 def postprocess(

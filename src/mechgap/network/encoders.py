@@ -28,6 +28,14 @@ def carrier(feature: Feature) -> Location:
     return Location.EDGE if is_pointer else feature.location
 
 
+class PreparedEncoders(eqx.Module):
+    """A network's encoders, one affine map per location."""
+
+    node: Linear
+    edge: Linear
+    graph: Linear | None
+
+
 class Encoders(eqx.Module):
     """One affine map per feature that is fed to the network."""
 
@@ -51,7 +59,15 @@ class Encoders(eqx.Module):
         }
         return Encoders(linears, features)
 
-    def at(self, location: Location) -> Linear | None:
+    @property
+    def together(self) -> PreparedEncoders:
+        """Each location's encoders as one map from its channels."""
+        node, edge = self._at(Location.NODE), self._at(Location.EDGE)
+        assert node is not None
+        assert edge is not None
+        return PreparedEncoders(node, edge, self._at(Location.GRAPH))
+
+    def _at(self, location: Location) -> Linear | None:
         """The sum of a location's encoders as one map from its channels; None without any."""
         here = [self.linears[f.name] for f in self.features if carrier(f) is location]
         if not here:
@@ -60,7 +76,7 @@ class Encoders(eqx.Module):
         return Linear(weight, jnp.sum(jnp.stack([linear.bias for linear in here]), axis=0))
 
     def channels(self, location: Location, values: Mapping[str, Array]) -> Float[Array, "..."]:
-        """A location's channels from dense values, in the order of `at`."""
+        """A location's channels from dense values, in the order of `together`."""
         here = [f for f in self.features if carrier(f) is location]
         wide = [
             values[f.name] if f.type is Type.CATEGORICAL else values[f.name][..., None]

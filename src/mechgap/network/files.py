@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save, save_file
 
 from mechgap import __version__
 from mechgap.errors import InvalidInput
@@ -36,14 +36,22 @@ def save_network(
     network: Network, path: Path | str, about: Mapping[str, Any] | None = None
 ) -> None:
     """Write a network, whole or not at all. `about` is kept in the metadata."""
-    metadata = {
+    write_tensors(path, tensors(network), _metadata(network, about))
+
+
+def network_bytes(network: Network, about: Mapping[str, Any] | None = None) -> bytes:
+    """What `save_network` would write."""
+    return save(tensors(network), metadata=_metadata(network, about))
+
+
+def _metadata(network: Network, about: Mapping[str, Any] | None) -> dict[str, str]:
+    return {
         "format": FORMAT,
         "mechgap": __version__,
         "task": json.dumps(_task_data(network.task)),
         "config": json.dumps(asdict(network.config)),
         "about": json.dumps(about or {}),
     }
-    write_tensors(path, tensors(network), metadata)
 
 
 def write_tensors(

@@ -19,7 +19,8 @@ from jaxtyping import Array, Bool, Float, Key
 
 from mechgap.errors import InvalidInput
 from mechgap.network.config import NetworkConfig
-from mechgap.network.linear import LayerNorm, Linear
+from mechgap.network.linear import LayerNorm, Linear, side_by_side
+from mechgap.network.pairwise import Meeting, pairwise
 
 
 class Message(NamedTuple):
@@ -67,48 +68,97 @@ class GATv2(eqx.Module):
             norm=LayerNorm.initial(hidden) if config.use_ln else None,
         )
 
+    def on_channels(self, node_encoder: Linear, edge_encoder: Linear) -> "PreparedGATv2":
+        """This processor with the encoders multiplied in."""
+        edge = self.edge.after(edge_encoder)
+        info = None
+        if self.info is not None:
+            info = Linear(self.info, jnp.zeros_like(self.info[0])).after(edge_encoder)
+        maps = [self.receiver, self.sender, self.value, self.skip]
+        return PreparedGATv2(
+            projections=side_by_side(maps).on_channels(node_encoder),
+            edge=edge.weight,
+            meta=Linear(self.meta.weight, self.meta.bias + edge.bias),
+            attention=self.attention,
+            attention_bias=self.attention_bias,
+            info=info,
+            pre_attention_bias=self.pre_attention_bias,
+            norm=self.norm,
+        )
+
+
+class Projected(NamedTuple):
+    """``W c`` for each of the four matrices that read ``c``."""
+
+    receiver: Float[Array, "batch nodes hidden"]
+    sender: Float[Array, "batch nodes hidden"]
+    value: Float[Array, "batch nodes hidden"]
+    skip: Float[Array, "batch nodes hidden"]
+
+
+class PreparedGATv2(eqx.Module):
+    """The processor as a run uses it: encoders are linear and are multiplied in once.
+
+    It reads channels (the few numbers that encoders read) in place of features. All of ζ that does
+    not depend on the sender is counted as the receiver's.
+    """
+
+    projections: Linear
+    edge: Float[Array, "channels hidden"]
+    meta: Linear
+    attention: Float[Array, "heads head_size"]
+    attention_bias: Float[Array, "heads"]
+    info: Linear | None
+    pre_attention_bias: Float[Array, "nodes nodes"] | None
+    norm: LayerNorm | None
+
+    def project(
+        self, channels: Float[Array, "batch nodes channels"], hidden: Float[Array, "..."]
+    ) -> Projected:
+        """The four projections of ``c = [node features | hidden]``."""
+        return Projected(*jnp.split(self.projections.of_parts(channels, hidden), 4, axis=-1))
+
     def logits(
         self,
-        c: Float[Array, "batch nodes features"],
+        projected: Projected,
         edges: Float[Array, "batch nodes nodes channels"],
-        edge_encoder: Linear,
-        graph: Float[Array, "batch hidden"],
+        graph: Float[Array, "batch hidden"] | None,
     ) -> Float[Array, "batch heads receivers senders"]:
         """ω · leaky_relu(ζ), before the mask."""
-        zeta = (
-            self.sender(c)[:, None, :, :]
-            + self.receiver(c)[:, :, None, :]
-            + self.edge.after(edge_encoder)(edges)
-            + self.meta(graph)[:, None, None, :]
+        everywhere = self.meta.bias if graph is None else self.meta(graph)[:, None]
+        edge = self.edge
+        if self.pre_attention_bias is not None:  # one more channel, that every unit reads
+            bias = self._bias_for(edges.shape[1])[..., None]
+            edges = jnp.concatenate(
+                [edges, jnp.broadcast_to(bias, (*edges.shape[:-1], 1))], axis=-1
+            )
+            edge = jnp.concatenate([edge, jnp.ones_like(edge[:1])])
+        scores = pairwise(
+            Meeting.LEAKY_RELU,
+            projected.receiver + everywhere,
+            projected.sender,
+            edges,
+            edge,
+            self.attention,
         )
-        if self.pre_attention_bias is not None:
-            zeta = zeta + self._bias_for(c.shape[-2])[..., None]
-        heads, head_size = self.attention.shape
-        zeta = zeta.reshape(*zeta.shape[:-1], heads, head_size)
-        scores = jnp.einsum("bijhf,hf->bhij", jax.nn.leaky_relu(zeta), self.attention)
         return scores + self.attention_bias[:, None, None]
 
     def update(
         self,
         attention: Float[Array, "batch heads receivers senders"],
-        c: Float[Array, "batch nodes features"],
+        projected: Projected,
         edges: Float[Array, "batch nodes nodes channels"],
-        edge_encoder: Linear,
     ) -> Float[Array, "batch nodes hidden"]:
         """The next hidden state, given who attends to whom."""
-        heads, head_size = self.attention.shape
-        values = self.value(c).reshape(*c.shape[:-1], heads, head_size)
-        selected = jnp.einsum("bhij,bjhf->bihf", attention, values)
+        value = projected.value
+        values = value.reshape(*value.shape[:-1], *self.attention.shape)
+        selected = jnp.swapaxes(attention @ jnp.swapaxes(values, 1, 2), 1, 2)
         if self.info is not None:
             # Attention weighs the few channels first; the encoder and W_info follow once.
             seen = jnp.einsum("bhij,bijc->bihc", attention, edges)
             total = jnp.einsum("bhij->bih", attention)[..., None]
-            selected = (
-                selected
-                + seen @ (edge_encoder.weight @ self.info)
-                + total * (edge_encoder.bias @ self.info)
-            )
-        hidden = jax.nn.relu(selected.reshape(*c.shape[:-1], -1) + self.skip(c))
+            selected = selected + seen @ self.info.weight + total * self.info.bias
+        hidden = jax.nn.relu(selected.reshape(value.shape) + projected.skip)
         return hidden if self.norm is None else self.norm(hidden)
 
     def _bias_for(self, nodes: int) -> Float[Array, "nodes nodes"]:

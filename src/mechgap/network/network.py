@@ -5,21 +5,26 @@ hint 0 is given, later hints are the network's own predictions (in training, the
 probability `hint_teacher_forcing`), and each sample's output is read at its own last step.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from mechgap.errors import InvalidInput
 from mechgap.network.config import NetworkConfig
-from mechgap.network.decoders import Decoder, Readout, initial_decoders, postprocess
-from mechgap.network.encoders import Encoders, attention_support, dense
-from mechgap.network.gatv2 import GATv2, Message, masked_softmax
-from mechgap.network.linear import Linear
+from mechgap.network.decoders import (
+    Decoder,
+    PreparedDecoders,
+    Readout,
+    initial_decoders,
+    postprocess,
+)
+from mechgap.network.encoders import Encoders, PreparedEncoders, attention_support, dense
+from mechgap.network.gatv2 import GATv2, Message, PreparedGATv2, masked_softmax
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Location, Task, get_task
 
@@ -64,10 +69,6 @@ class Network(eqx.Module):
         """The floating-point type of the parameters."""
         return self.processor.value.weight.dtype
 
-    def decode(self, names: tuple[str, ...], read: Readout, edge_encoder: Linear) -> Values:
-        """The raw predictions of the named features."""
-        return {name: self.decoders[name](read, edge_encoder) for name in names}
-
 
 class Step(NamedTuple):
     """Everything that one hint step computed. Message-passing steps are the leading axis."""
@@ -76,7 +77,6 @@ class Step(NamedTuple):
     attention: Float[Array, "substeps batch heads receivers senders"]
     hidden: Float[Array, "substeps batch nodes hidden"]
     support: Bool[Array, "batch receivers senders"]
-    hints: Values
 
 
 class Unrolled(NamedTuple):
@@ -87,6 +87,32 @@ class Unrolled(NamedTuple):
     steps: Step | None
 
 
+class Prepared(eqx.Module):
+    """A network's parameters as a run uses them: multiplied once that can be, before the steps."""
+
+    encoders: PreparedEncoders
+    processor: PreparedGATv2
+    hints: PreparedDecoders
+    outputs: PreparedDecoders
+
+    @staticmethod
+    def of(network: Network) -> "Prepared":
+        """The network with its encoders multiplied into what reads them."""
+        encoders = network.encoders.together
+        hint_names = [f.name for f in network.task.hints] if network.config.decodes_hints else []
+        output_names = [f.name for f in network.task.outputs]
+
+        def decoders(names: Sequence[str]) -> PreparedDecoders:
+            return PreparedDecoders.of({name: network.decoders[name] for name in names}, encoders)
+
+        return Prepared(
+            encoders=encoders,
+            processor=network.processor.on_channels(encoders.node, encoders.edge),
+            hints=decoders(hint_names),
+            outputs=decoders(output_names),
+        )
+
+
 def unroll(
     network: Network,
     batch: Batch,
@@ -95,22 +121,19 @@ def unroll(
     key: Key[Array, ""] | None = None,
     replace: Mapping[str, Any] | None = None,
     keep_steps: bool = False,
+    steps_needed: Int[Array, ""] | None = None,
 ) -> Unrolled:
     """Run the network over a batch.
 
     `key` is needed in training if there is dropout or partial teacher forcing. `replace` forces
-    intermediate values, by the names of `Step`, each stacked over the hint steps.
+    intermediate values, by the names of `Step`, each stacked over the hint steps. Steps from
+    `steps_needed` on are skipped; nothing that counts may depend on them.
     """
     config, task = network.config, network.task
     if task != batch.task:
         raise InvalidInput(f"a network for {task.name} cannot run on a batch of {batch.task.name}")
-    hint_names = tuple(f.name for f in task.hints) if config.decodes_hints else ()
-    steps, nodes = batch.steps, batch.nodes
-    edge_encoder = network.encoders.at(Location.EDGE)
-    node_encoder = network.encoders.at(Location.NODE)
-    graph_encoder = network.encoders.at(Location.GRAPH)
-    assert edge_encoder is not None
-    assert node_encoder is not None
+    nodes = batch.nodes
+    prepared = Prepared.of(network)
     inputs = dense(task.inputs, batch.inputs, nodes, network.dtype)
     replace = replace or {}
 
@@ -118,47 +141,49 @@ def unroll(
         hints = {f.name: batch.hints[f.name][time] for f in task.hints}
         return dense(task.hints, hints, nodes, network.dtype)
 
-    def process(
-        c_fixed: Array, hidden: Array, edges: Array, graph: Array, support: Array, forced: Values
-    ) -> Message:
-        c = jnp.concatenate([c_fixed, hidden], axis=-1)
-        logits = network.processor.logits(c, edges, edge_encoder, graph)
+    def readout(hints: Values, before: Array, after: Array) -> Readout:
+        """What decoders read, and (but for `after`) the processor."""
+        values = {**inputs, **hints}
+        graph = None
+        if prepared.encoders.graph is not None:
+            graph = prepared.encoders.graph(network.encoders.channels(Location.GRAPH, values))
+        return Readout(
+            network.encoders.channels(Location.NODE, values),
+            before,
+            after,
+            network.encoders.channels(Location.EDGE, values),
+            graph,
+            inputs["pos"],
+        )
+
+    def process(read: Readout, hidden: Array, support: Array, forced: Values) -> Message:
+        projected = prepared.processor.project(read.nodes, hidden)
+        logits = prepared.processor.logits(projected, read.edges, read.graph)
         logits = forced.get("logits", logits)
         attention = forced.get("attention", masked_softmax(logits, support))
-        after = network.processor.update(attention, c, edges, edge_encoder)
+        after = prepared.processor.update(attention, projected, read.edges)
         return Message(logits, attention, forced.get("hidden", after))
 
     def step(carry, xs):
-        hidden, hints, read = carry
+        hidden, hints = carry
         time, step_key, forced = xs
-        values = {**inputs, **hints}
-        support = attention_support(network.encoders.features, values)
+        support = attention_support(network.encoders.features, {**inputs, **hints})
         support = forced.get("support", jnp.broadcast_to(support, (batch.size, nodes, nodes)))
-        edges = network.encoders.channels(Location.EDGE, values)
-        node = node_encoder(network.encoders.channels(Location.NODE, values))
-        if graph_encoder is None:
-            graph = jnp.zeros((batch.size, config.hidden_size), network.dtype)
-        else:
-            graph = graph_encoder(network.encoders.channels(Location.GRAPH, values))
-
+        read = readout(hints, hidden, hidden)
         messages = []
         after = hidden
         for substep in range(config.nb_msg_passing_steps):
             here = {
                 name: value[substep] for name, value in forced.items() if name in Message._fields
             }
-            messages.append(process(node, after, edges, graph, support, here))
+            messages.append(process(read, after, support, here))
             after = messages[-1].hidden
         if training and config.dropout_prob > 0:
             after = _dropout(jax.random.fold_in(step_key, 0), config.dropout_prob, after)
+        read = eqx.tree_at(lambda r: r.after, read, after)
+        predicted = {**prepared.hints(read), **forced.get("hints", {})}
 
-        now = Readout(jnp.concatenate([node, hidden, after], -1), edges, graph, inputs["pos"])
-        # dm-clrs keeps a sample's output from its last true step; keeping what the output's
-        # decoders read is the same, and they run once.
-        live = (time == 0) | (batch.lengths > time + 1)
-        read = jax.tree.map(lambda new, old: jnp.where(_like(live, new), new, old), now, read)
-        predicted = {**network.decode(hint_names, now, edge_encoder), **forced.get("hints", {})}
-
+        fed = hints
         if config.encodes_hints:
             hints = postprocess(task.hints, predicted, config.hardens_hints(training))
             if training and config.hint_teacher_forcing > 0:
@@ -170,27 +195,34 @@ def unroll(
                     truth(time + 1),
                     hints,
                 )
+        kept = None
         if keep_steps:
-            stacked = jax.tree.map(lambda *x: jnp.stack(x), *messages)
-            kept = Step(*stacked, support=support, hints=predicted)
-        else:
-            kept = Step(None, None, None, None, predicted)  # pyright: ignore[reportArgumentType]
-        return (after, hints, read), kept
+            kept = Step(*jax.tree.map(lambda *x: jnp.stack(x), *messages), support)
+        return (after, hints), (predicted, fed, after, kept)
+
+    def step_or_skip(carry, xs):
+        if steps_needed is None:
+            return step(carry, xs)
+        nothing = jax.tree.map(
+            lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(step, carry, xs)[1]
+        )
+        return jax.lax.cond(xs[0] < steps_needed, step, lambda c, _: (c, nothing), carry, xs)
 
     hidden = jnp.zeros((batch.size, nodes, config.hidden_size), network.dtype)
-    unread = Readout(
-        jnp.zeros((batch.size, nodes, 3 * config.hidden_size), network.dtype),
-        jnp.zeros((batch.size, nodes, nodes, edge_encoder.weight.shape[0]), network.dtype),
-        jnp.zeros((batch.size, config.hidden_size), network.dtype),
-        inputs["pos"],
-    )
-    carry = (hidden, truth(0) if config.encodes_hints else {}, unread)
-    keys = jax.random.split(jax.random.key(0) if key is None else key, steps)
+    carry = (hidden, truth(0) if config.encodes_hints else {})
+    keys = jax.random.split(jax.random.key(0) if key is None else key, batch.steps)
     forced_steps = {name: value for name, value in replace.items() if name != "outputs"}
-    (_, _, read), kept = jax.lax.scan(step, carry, (jnp.arange(steps), keys, forced_steps))
-    outputs = network.decode(tuple(f.name for f in task.outputs), read, edge_encoder)
-    outputs = {**outputs, **replace.get("outputs", {})}
-    return Unrolled(outputs, kept.hints, kept if keep_steps else None)
+    xs = (jnp.arange(batch.steps), keys, forced_steps)
+    _, (predicted, fed, after, kept) = jax.lax.scan(step_or_skip, carry, xs)
+
+    # dm-clrs keeps a sample's output from its last true step. Here what the output's decoders
+    # read is taken from that step, and they run once.
+    last, sample = jnp.maximum(0, batch.lengths - 2), jnp.arange(batch.size)
+    before = jnp.concatenate([hidden[None], after[:-1]])
+    hints_then = {name: value[last, sample] for name, value in fed.items()}
+    read = readout(hints_then, before[last, sample], after[last, sample])
+    outputs = {**prepared.outputs(read), **replace.get("outputs", {})}
+    return Unrolled(outputs, predicted, kept)
 
 
 def _like(flags: Bool[Array, "batch"], value: Array) -> Bool[Array, "batch ..."]:

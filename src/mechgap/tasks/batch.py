@@ -24,7 +24,7 @@ class Batch(eqx.Module):
     """``[time, batch, nodes]`` on nodes (categories last), ``[time, batch]`` on the graph."""
     outputs: Mapping[str, Array]
     """``[batch, nodes]``."""
-    lengths: Int[Array, "batch"]
+    lengths: Int[Array, "*batch"]
     """How many hints each sample truly has."""
 
     @property
@@ -49,14 +49,12 @@ class Batch(eqx.Module):
 
     def trim(self) -> "Batch":
         """The same batch without the padding that no sample needs (not under `jax.jit`)."""
-        longest = int(np.max(np.asarray(self.lengths)))
-        return Batch(
-            self.task,
-            self.inputs,
-            {name: hint[:longest] for name, hint in self.hints.items()},
-            self.outputs,
-            self.lengths,
-        )
+        return self.cut(int(np.max(np.asarray(self.lengths))))
+
+    def cut(self, hints: int) -> "Batch":
+        """The same batch with its first hints only; no sample may be longer."""
+        first = {name: hint[:hints] for name, hint in self.hints.items()}
+        return Batch(self.task, self.inputs, first, self.outputs, self.lengths)
 
     def pad(self, hints: int) -> "Batch":
         """The same batch with zeros after its hints, so that batches share one shape."""
@@ -68,8 +66,8 @@ class Batch(eqx.Module):
         padded = {name: longer(hint) for name, hint in self.hints.items()}
         return Batch(self.task, self.inputs, padded, self.outputs, self.lengths)
 
-    def __getitem__(self, samples: slice) -> "Batch":
-        """A slice of the samples."""
+    def __getitem__(self, samples: slice | Int[Array, "chosen"]) -> "Batch":
+        """Some of the samples."""
         return Batch(
             self.task,
             {name: value[samples] for name, value in self.inputs.items()},

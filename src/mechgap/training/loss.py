@@ -2,36 +2,129 @@
 
 Squared error for scalars, cross-entropy for masks, categories and pointers. Prediction k is
 compared with hint k + 1; steps after a sample's true length do not count.
+
+`loss_and_gradient` is the same for training: samples of similar length run together, so that few
+steps are spent on samples that have finished.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
 
 from mechgap.network.network import Network, unroll
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Feature, Type
 
+FEW_STEPS = 4
+"""Most groups need no more; a program for these has less to skip."""
+
+
+class Counts(eqx.Module):
+    """What errors are divided by: how much there is to predict in the whole batch."""
+
+    samples: int = eqx.field(static=True)
+    hints: Int[Array, ""]
+    """Steps whose hint counts, over all samples."""
+
+    @staticmethod
+    def of(batch: Batch) -> "Counts":
+        """The counts of one batch."""
+        return Counts(batch.size, jnp.sum(jnp.maximum(0, batch.lengths - 1)))
+
 
 def loss(network: Network, batch: Batch, key: Key[Array, ""] | None = None) -> Float[Array, ""]:
     """The training loss of a network on a batch."""
-    predicted = unroll(network, batch, training=True, key=key)
+    return _loss(network, batch, key, Counts.of(batch), None)
+
+
+def loss_and_gradient(
+    network: Network,
+    groups: Batch,
+    steps_needed: Int[Array, "groups"],
+    key: Key[Array, ""] | None = None,
+) -> tuple[Float[Array, ""], Network]:
+    """The loss of a batch and its gradient, one group of samples after the other.
+
+    Each group runs for as many steps as given (see `groups_by_length`).
+    """
+    whole = groups.lengths.size
+    counts = Counts(whole, jnp.sum(jnp.maximum(0, groups.lengths - 1)))
+
+    def add(total, xs):
+        group, steps, index = xs
+        group_key = None if key is None else jax.random.fold_in(key, index)
+
+        def within(hints: int) -> tuple[Float[Array, ""], Network]:
+            cut = group.cut(hints)
+            return eqx.filter_value_and_grad(_loss)(network, cut, group_key, counts, steps)
+
+        if group.steps <= 2 * FEW_STEPS:
+            found = within(group.max_hints)
+        else:
+            found = jax.lax.cond(
+                steps <= FEW_STEPS, lambda: within(FEW_STEPS + 1), lambda: within(group.max_hints)
+            )
+        return jax.tree.map(jnp.add, total, found), None
+
+    nothing = (jnp.zeros((), network.dtype), jax.tree.map(jnp.zeros_like, network))
+    indices = jnp.arange(len(steps_needed))
+    (value, gradient), _ = jax.lax.scan(add, nothing, (groups, steps_needed, indices))
+    return value, gradient
+
+
+def groups_by_length(batch: Batch, groups: int) -> tuple[Batch, Int[Array, "groups"]]:
+    """A batch cut into equal groups, shortest samples first, and the steps that each needs."""
+    ordered = batch[jnp.argsort(batch.lengths)]
+    size = batch.size // groups
+
+    def cut(axis: int, x: Array) -> Array:
+        split = x.reshape(*x.shape[:axis], groups, size, *x.shape[axis + 1 :])
+        return jnp.moveaxis(split, axis, 0)
+
+    cut_batch = Batch(
+        batch.task,
+        {name: cut(0, x) for name, x in ordered.inputs.items()},
+        {name: cut(1, x) for name, x in ordered.hints.items()},
+        {name: cut(0, x) for name, x in ordered.outputs.items()},
+        cut(0, ordered.lengths),
+    )
+    return cut_batch, jnp.maximum(1, jnp.max(cut_batch.lengths, axis=1) - 1)
+
+
+def _loss(
+    network: Network,
+    batch: Batch,
+    key: Key[Array, ""] | None,
+    counts: Counts,
+    steps_needed: Int[Array, ""] | None,
+) -> Float[Array, ""]:
+    """The part of a batch's loss that some of its samples have."""
+    predicted = unroll(network, batch, training=True, key=key, steps_needed=steps_needed)
     total = jnp.zeros((), network.dtype)
     for f in network.task.outputs:
-        total += jnp.mean(_error(f, batch.outputs[f.name], predicted.outputs[f.name]))
+        error = _error(f, batch.outputs[f.name], predicted.outputs[f.name])
+        total += jnp.sum(error) / (counts.samples * _things(error, 1))
     if network.config.decodes_hints:
         for f in network.task.hints:
-            total += _hint_error(f, batch, predicted.hints[f.name])
+            total += _hint_error(f, batch, predicted.hints[f.name], counts.hints)
     return total
 
 
-def _hint_error(feature: Feature, batch: Batch, prediction: Array) -> Float[Array, ""]:
+def _hint_error(
+    feature: Feature, batch: Batch, prediction: Array, steps: Int[Array, ""]
+) -> Float[Array, ""]:
     truth = batch.hints[feature.name][1:]
     error = _error(feature, truth, prediction[: truth.shape[0]])
     valid = batch.lengths > jnp.arange(1, truth.shape[0] + 1)[:, None]
     valid = valid.reshape(*valid.shape, *[1] * (error.ndim - 2))
-    counted = jnp.sum(jnp.broadcast_to(valid, error.shape))
-    return jnp.sum(jnp.where(valid, error, 0)) / jnp.maximum(counted, 1)
+    return jnp.sum(jnp.where(valid, error, 0)) / jnp.maximum(1, steps * _things(error, 2))
+
+
+def _things(error: Array, axes: int) -> int:
+    """How many things are predicted for each sample and step: one per node or one."""
+    return int(np.prod(error.shape[axes:]))
 
 
 def _error(feature: Feature, truth: Array, prediction: Array) -> Array:

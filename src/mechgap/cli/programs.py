@@ -1,121 +1,13 @@
-"""`mechgap …`: parsing and printing only. Everything heavy is imported inside a command."""
+"""`mechgap programs`, `compile`, `verify` and `show`."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mechgap import __version__
+from mechgap.cli.app import AsJson, app
 from mechgap.errors import InvalidInput, unknown
-
-app = typer.Typer(
-    name="mechgap",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        print(__version__)
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-def root(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Graph algorithms compiled exactly into graph networks, beside networks that learned them."""
-    del version
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command()
-def tasks(as_json: AsJson = False) -> None:
-    """List the tasks with their inputs, hints and outputs."""
-    from mechgap.tasks.specs import TASKS
-
-    if as_json:
-        listed = {
-            task.name: {
-                "summary": task.summary,
-                "directed": task.directed,
-                "weighted": task.weighted,
-                "in_dm_clrs": task.in_dm_clrs,
-                "features": [
-                    {
-                        "name": f.name,
-                        "stage": f.stage.value,
-                        "location": f.location.value,
-                        "type": f.type.value,
-                    }
-                    for f in task.features
-                ],
-            }
-            for task in TASKS.values()
-        }
-        print(json.dumps(listed, indent=2))
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("task", "what it is", "graphs", "hints", "output", box=None, padding=(0, 2, 0, 0))
-    for task in TASKS.values():
-        graphs = ("directed" if task.directed else "undirected") + (
-            ", weighted" if task.weighted else ""
-        )
-        hints = ", ".join(f.name for f in task.hints)
-        outputs = ", ".join(f.name for f in task.outputs)
-        table.add_row(task.name, task.summary, graphs, hints, outputs)
-    Console(highlight=False).print(table)
-
-
-@app.command()
-def sample(
-    task: Annotated[str, typer.Argument(help="A task; see `mechgap tasks`.")],
-    nodes: Annotated[int, typer.Option(help="How many nodes.")] = 8,
-    seed: Annotated[int, typer.Option(help="Same seed, same graph.")] = 0,
-    p: Annotated[
-        float,
-        typer.Option(
-            help="CLRS's edge parameter: an edge has probability p² in undirected tasks, "
-            "p in directed ones; a self-loop p."
-        ),
-    ] = 0.5,
-    random_pos: Annotated[
-        bool, typer.Option("--random-pos", help="Random node positions, as in training.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Draw one graph and print it with its trace."""
-    from mechgap.tasks.sampling import check_nodes, check_probability
-    from mechgap.tasks.specs import get_task
-
-    posed = get_task(task)
-    check_nodes(nodes)
-    check_probability(p)
-
-    import jax
-
-    from mechgap.report.trace_table import print_trace, trace_data
-    from mechgap.tasks.sampling import sample as draw
-
-    batch = draw(
-        posed, jax.random.key(seed), batch_size=1, nodes=nodes, p=(p,), random_pos=random_pos
-    ).trim()
-    if as_json:
-        print(json.dumps({**trace_data(batch), "seed": seed, "p": p}))
-    else:
-        print_trace(batch)
-
 
 ProgramName = Annotated[
     str,
@@ -281,25 +173,3 @@ def show_command(
     for path, figure in figures.items():
         save_figure(figure, path)
         print(f"written: {path}")
-
-
-# typer brings its own copy of click or uses click's, depending on its version.
-_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
-
-
-def main() -> None:
-    """Run the command line. A user's mistake is one line on stderr and exit code 2."""
-    try:
-        code = app(standalone_mode=False)
-    except (InvalidInput, _UsageError) as error:
-        text = error.format_message() if isinstance(error, _UsageError) else str(error)  # pyright: ignore[reportAttributeAccessIssue]
-        print(f"mechgap: {' '.join(text.split())}", file=sys.stderr)
-        sys.exit(2)
-    except (typer.Abort, KeyboardInterrupt):
-        print("mechgap: stopped", file=sys.stderr)
-        sys.exit(130)
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,5 @@
+"""`python -m mechgap.cli` is `mechgap`."""
+
+from mechgap.cli import main
+
+main()

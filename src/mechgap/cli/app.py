@@ -1,0 +1,34 @@
+"""The command line itself, to which the other modules add their commands."""
+
+from typing import Annotated
+
+import typer
+
+from mechgap import __version__
+
+app = typer.Typer(
+    name="mechgap",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Graph algorithms compiled exactly into graph networks, beside networks that learned them."""
+    del version
+    if context.invoked_subcommand is None:
+        print(context.get_help())

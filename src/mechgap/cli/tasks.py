@@ -1,0 +1,87 @@
+"""`mechgap tasks` and `mechgap sample`."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from mechgap.cli.app import AsJson, app
+
+
+@app.command()
+def tasks(as_json: AsJson = False) -> None:
+    """List the tasks with their inputs, hints and outputs."""
+    from mechgap.tasks.specs import TASKS
+
+    if as_json:
+        listed = {
+            task.name: {
+                "summary": task.summary,
+                "directed": task.directed,
+                "weighted": task.weighted,
+                "in_dm_clrs": task.in_dm_clrs,
+                "features": [
+                    {
+                        "name": f.name,
+                        "stage": f.stage.value,
+                        "location": f.location.value,
+                        "type": f.type.value,
+                    }
+                    for f in task.features
+                ],
+            }
+            for task in TASKS.values()
+        }
+        print(json.dumps(listed, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("task", "what it is", "graphs", "hints", "output", box=None, padding=(0, 2, 0, 0))
+    for task in TASKS.values():
+        graphs = ("directed" if task.directed else "undirected") + (
+            ", weighted" if task.weighted else ""
+        )
+        hints = ", ".join(f.name for f in task.hints)
+        outputs = ", ".join(f.name for f in task.outputs)
+        table.add_row(task.name, task.summary, graphs, hints, outputs)
+    Console(highlight=False).print(table)
+
+
+@app.command()
+def sample(
+    task: Annotated[str, typer.Argument(help="A task; see `mechgap tasks`.")],
+    nodes: Annotated[int, typer.Option(help="How many nodes.")] = 8,
+    seed: Annotated[int, typer.Option(help="Same seed, same graph.")] = 0,
+    p: Annotated[
+        float,
+        typer.Option(
+            help="CLRS's edge parameter: an edge has probability p² in undirected tasks, "
+            "p in directed ones; a self-loop p."
+        ),
+    ] = 0.5,
+    random_pos: Annotated[
+        bool, typer.Option("--random-pos", help="Random node positions, as in training.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw one graph and print it with its trace."""
+    from mechgap.tasks.sampling import check_nodes, check_probability
+    from mechgap.tasks.specs import get_task
+
+    posed = get_task(task)
+    check_nodes(nodes)
+    check_probability(p)
+
+    import jax
+
+    from mechgap.report.trace_table import print_trace, trace_data
+    from mechgap.tasks.sampling import sample as draw
+
+    batch = draw(
+        posed, jax.random.key(seed), batch_size=1, nodes=nodes, p=(p,), random_pos=random_pos
+    ).trim()
+    if as_json:
+        print(json.dumps({**trace_data(batch), "seed": seed, "p": p}))
+    else:
+        print_trace(batch)

@@ -1,0 +1,123 @@
+"""`mechgap train`: every field of the recipe is an option."""
+
+import inspect
+import signal
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mechgap.cli.app import app
+from mechgap.errors import InvalidInput
+from mechgap.training.recipe import PRESETS, Recipe, make_recipe
+
+
+def _train(
+    task: Annotated[str, typer.Argument(help="A task; see `mechgap tasks`.")],
+    out: Annotated[Path, typer.Option(help="The run folder; an existing run goes on.")],
+    seeds: Annotated[int | None, typer.Option(help="How many seeds: 0, 1, …")] = None,
+    seed_range: Annotated[
+        str | None, typer.Option(help="Which seeds, FIRST:END, for one job of many.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help=f"One of {', '.join(PRESETS)}.")] = "default",
+    config: Annotated[Path | None, typer.Option(help="A TOML file with hyperparameters.")] = None,
+    chunk: Annotated[
+        int | None, typer.Option(help="Seeds per vectorised program; chosen if not given.")
+    ] = None,
+    devices: Annotated[
+        int | None, typer.Option(help="Devices (CPU cores) to use; all if not given.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray (extra `ray`).")] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="An existing Ray cluster; a local one if not given.")
+    ] = None,
+    **overrides: Any,
+) -> None:
+    """Train a population of networks. The same command goes on where it was stopped."""
+    given = {name: value for name, value in overrides.items() if value is not None}
+    if (lengths := given.get("train_lengths")) is not None:
+        given["train_lengths"] = _whole_numbers(lengths)
+    recipe = make_recipe(task, preset, config, given)
+    wanted = _seeds(seeds, seed_range)
+    if devices is not None and devices < 1:
+        raise InvalidInput(f"devices must be at least 1; got {devices}")
+
+    from mechgap.training.engines import make_engine
+
+    run = make_engine(engine, devices=devices, ray_address=ray_address)
+
+    from mechgap.report.progress import TrainingProgress
+    from mechgap.training.train import Stopped, train
+
+    with TrainingProgress(recipe, len(wanted)) as watcher:
+        previous = {
+            which: signal.signal(which, lambda *_: watcher.stop())
+            for which in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            train(recipe, wanted, out, run, chunk=chunk, watcher=watcher)
+        except Stopped:
+            watcher.close()
+            print(f"mechgap: stopped; the same command goes on from here ({out})", file=sys.stderr)
+            raise typer.Exit(130) from None
+        finally:
+            for which, handler in previous.items():
+                signal.signal(which, handler)
+    from mechgap.report.runs import show_run
+
+    show_run(out)
+
+
+def _seeds(count: int | None, given: str | None) -> list[int]:
+    if count is not None and given is not None:
+        raise InvalidInput("give --seeds or --seed-range, not both")
+    if given is None:
+        count = 1 if count is None else count
+        if count < 1:
+            raise InvalidInput(f"seeds must be at least 1; got {count}")
+        return list(range(count))
+    first, separator, end = given.partition(":")
+    if not (separator and first.isdigit() and end.isdigit() and int(first) < int(end)):
+        raise InvalidInput(f"--seed-range is FIRST:END, such as 0:64; got '{given}'")
+    return list(range(int(first), int(end)))
+
+
+def _whole_numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise InvalidInput(f"train_lengths are whole numbers, such as 4,7,11; got '{text}'")
+    return [int(part) for part in parts]
+
+
+def _with_recipe_options(command: Any) -> Any:
+    """The command with one option for each field of the recipe; given ones override."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[:-1]
+    options = []
+    for f in fields(Recipe):
+        if f.name == "task":
+            continue
+        is_list = isinstance(f.default, tuple)
+        kind = str if is_list or isinstance(f.default, str) else type(f.default)
+        shown = ",".join(map(str, f.default)) if is_list else str(f.default).lower()
+        flag = f"--{f.name.replace('_', '-')}"
+        names = [f"{flag}/--no-{flag[2:]}"] if kind is bool else [flag]
+        names += ["--steps"] if f.name == "train_steps" else []
+        told = typer.Option(
+            *names, help=f"{f.metadata['help']} [{shown}]", rich_help_panel="Recipe"
+        )
+        options.append(
+            inspect.Parameter(
+                f.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=Annotated[kind | None, told],
+            )
+        )
+    command.__signature__ = inspect.Signature([*own, *options])
+    command.__annotations__ = {p.name: p.annotation for p in [*own, *options]}
+    return command
+
+
+app.command("train")(_with_recipe_options(_train))

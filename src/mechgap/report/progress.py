@@ -1,0 +1,81 @@
+"""Progress of training: a live line in a terminal, plain lines elsewhere."""
+
+import math
+import sys
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from mechgap.training.recipe import Recipe
+from mechgap.training.train import Progress, Watcher
+
+PLAIN_SECONDS = 15.0
+"""Between plain lines."""
+
+
+class TrainingProgress(Watcher):
+    """Shows seeds, step, loss, validation score, speed and time left, on stderr."""
+
+    def __init__(self, recipe: Recipe, seeds: int):
+        self._console = Console(file=sys.stderr, highlight=False)
+        self._steps = recipe.train_steps * seeds
+        self._stopping = False
+        self._last = 0.0
+        self._bar: Bar | None = None
+        if self._console.is_terminal:
+            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+            self._bar = Bar(*columns, console=self._console)
+            self._task = self._bar.add_task("compiling", total=self._steps)
+        else:
+            print("compiling", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> "TrainingProgress":
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop drawing."""
+        if self._bar:
+            self._bar.stop()
+
+    def progress(self, standing: Progress) -> None:
+        """Show how it stands."""
+        text = (
+            f"seeds {standing.seeds_done}/{standing.seeds}  step {standing.step:,}/"
+            f"{standing.steps:,}  loss {standing.loss:.4f}  validation {standing.validation:.3f}  "
+            f"{standing.rate:.0f} seed-steps/s  {_duration(standing.seconds_left)} left"
+        )
+        if self._bar:
+            self._bar.update(self._task, description=text, completed=standing.reached)
+        elif time.monotonic() - self._last > PLAIN_SECONDS or standing.seconds_left == 0:
+            self._last = time.monotonic()
+            print(text, file=sys.stderr, flush=True)
+
+    def say(self, text: str) -> None:
+        """Show what a user should know."""
+        self._console.print(f"mechgap: {text}", soft_wrap=True)
+
+    def stop(self) -> None:
+        """Ask training to stop after the report it is working for."""
+        if self._stopping:
+            raise KeyboardInterrupt
+        self._stopping = True
+        self.say("stopping after this interval; once more to stop at once")
+
+    def wants_to_stop(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stopping
+
+
+def _duration(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "unknown time"
+    hours, rest = divmod(round(seconds), 3600)
+    minutes, seconds = divmod(rest, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s"

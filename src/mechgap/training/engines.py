@@ -1,0 +1,37 @@
+"""Which engine trains: in this process, or on a Ray cluster."""
+
+import os
+
+from mechgap.errors import unknown
+from mechgap.training.train import Engine
+
+
+def make_engine(name: str, *, devices: int | None = None, ray_address: str | None = None) -> Engine:
+    """The engine of that name, ready to be given work."""
+    if name == "local":
+        use_cores(devices or len(os.sched_getaffinity(0)))
+        from mechgap.training.local import on_this_machine
+
+        return on_this_machine(devices)
+    if name == "ray":
+        from mechgap.training.ray_engine import on_ray
+
+        return on_ray(ray_address)
+    raise unknown("engine", name, ["local", "ray"])
+
+
+def use_cores(cores: int) -> None:
+    """Make each CPU core a device of JAX. Has no effect once JAX has started.
+
+    A training step has many small operations. Two seeds on a core each take half the time of one
+    after the other on both, and the arithmetic does not depend on how many cores there are.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_cpu_multi_thread_eigen" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    import jax
+
+    try:
+        jax.config.update("jax_num_cpu_devices", cores)
+    except RuntimeError:  # JAX has started
+        return

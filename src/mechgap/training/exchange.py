@@ -1,0 +1,68 @@
+"""Take a run's numbers out, and put runs together."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from mechgap.errors import InvalidInput, unknown
+from mechgap.training.store import MetricRow, Store, write_file
+
+
+def export_metrics(folder: Path, out: Path | None, file_format: str) -> Path:
+    """Write every report of every seed as one table."""
+    if file_format not in {"csv", "parquet"}:
+        raise unknown("format", file_format, ["csv", "parquet"])
+    with Store.reading(folder) as store:
+        rows = store.metrics()
+    path = out or folder / f"metrics.{file_format}"
+    write_file(path, _csv(rows) if file_format == "csv" else _parquet(rows))
+    return path
+
+
+def _csv(rows: Sequence[MetricRow]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [f.name for f in fields(MetricRow)])
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    return text.getvalue().encode()
+
+
+def _parquet(rows: Sequence[MetricRow]) -> bytes:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise InvalidInput("Parquet needs pyarrow: pip install 'mechgap[parquet]'") from error
+    columns = {f.name: [getattr(row, f.name) for row in rows] for f in fields(MetricRow)}
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), sink)
+    return sink.getvalue()
+
+
+def merge_runs(folders: Sequence[Path], out: Path) -> int:
+    """A run with the finished seeds of several others; how many it has."""
+    if not folders:
+        raise InvalidInput("there must be at least one run to merge; got none")
+    with Store.reading(folders[0]) as first:
+        recipe, chunk = first.recipe, first.about["chunk"]
+    with Store.writing(out, recipe, chunk) as merged:
+        for folder in folders:
+            with Store.reading(folder) as source:
+                changes = recipe.differences(source.recipe)
+                if changes:
+                    raise InvalidInput(
+                        f"'{folder}' has another recipe than '{folders[0]}' "
+                        f"({'; '.join(changes)}); only runs with one recipe can be merged"
+                    )
+                present = {row.seed for row in merged.seeds()}
+                finished = [r.seed for r in source.seeds() if r.state in {"finished", "diverged"}]
+                if again := sorted(present & set(finished)):
+                    raise InvalidInput(
+                        f"'{folder}' has seeds that another run has too: {again}. Seeds of one "
+                        "population must differ"
+                    )
+                for seed in finished:
+                    merged.adopt(source, seed)
+        return len(merged.seeds())

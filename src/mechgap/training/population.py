@@ -1,0 +1,282 @@
+"""Many seeds side by side: one compiled program that trains, validates and tests a population.
+
+A seed decides its initial parameters and all of its data, whoever else is trained beside it. Seeds
+in one chunk run as one vectorised program; chunks run at once on several devices (on a CPU, each
+core is one), each with its own program, so how many there are does not change a bit.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+from jaxtyping import Array, Float, Int, Key
+
+from mechgap.network.network import Network, unroll
+from mechgap.tasks.batch import Batch
+from mechgap.tasks.official import official
+from mechgap.tasks.sampling import TEST_P, sample
+from mechgap.tasks.scores import output_scores
+from mechgap.training.loss import groups_by_length, loss_and_gradient
+from mechgap.training.recipe import Recipe, Regularizer
+
+VALIDATION_GRAPHS = 64
+"""As in dm-clrs's run.py."""
+SHORT_TEST_GRAPHS = 64
+"""Where there is no length to generalise to, as the paper's numbers imply."""
+
+
+class Learner(eqx.Module):
+    """Everything that training one seed carries from step to step."""
+
+    seed: Int[Array, ""]
+    step: Int[Array, ""]
+    network: Network
+    optimizer: optax.OptState
+    best: Network
+    """The parameters of the highest validation score so far."""
+    best_step: Int[Array, ""]
+    best_validation: Float[Array, ""]
+    diverged_at: Int[Array, ""]
+    """The first step whose loss or gradient was not a number; -1 while there is none."""
+
+
+class Report(NamedTuple):
+    """What is known of a seed after some steps."""
+
+    loss: Float[Array, ""]
+    """Mean training loss since the last report."""
+    validation: Float[Array, ""]
+    test: Float[Array, ""]
+    """NaN where it was not asked for."""
+    test_of_best: Float[Array, ""]
+
+
+class Trainer:
+    """A recipe as compiled programs: start seeds, advance them, look at them."""
+
+    def __init__(self, recipe: Recipe, chunk: int, devices: int = 1):
+        self.recipe, self.chunk, self.devices = recipe, chunk, devices
+        self._mesh = jax.make_mesh((devices,), ("chunks",), axis_types=(AxisType.Auto,))
+        self._sharding = NamedSharding(self._mesh, P("chunks"))
+        self._start = jax.jit(jax.vmap(partial(initial, recipe)), out_shardings=self._sharding)
+        self._advance = self._on_devices(partial(advance, recipe))
+        self._report = self._on_devices(partial(report, *_held_out(recipe)))
+
+    @property
+    def width(self) -> int:
+        """How many seeds run at once."""
+        return self.chunk * self.devices
+
+    def start(self, seeds: Int[Array, "width"]) -> Learner:
+        """Untrained learners."""
+        return self._start(seeds)
+
+    def place(self, learners: Learner) -> Learner:
+        """Learners from elsewhere, put where they will be trained."""
+        return jax.device_put(learners, self._sharding)
+
+    def advance(self, learners: Learner, steps: int) -> tuple[Learner, Float[Array, "width"]]:
+        """Train on; the mean loss of each seed."""
+        return self._advance(learners, jnp.int32(steps))
+
+    def report(
+        self, learners: Learner, loss: Float[Array, "width"], test: bool
+    ) -> tuple[Learner, Report]:
+        """Validate, keep the best, and test if asked for."""
+        return self._report(learners, (loss, jnp.broadcast_to(test, loss.shape)))
+
+    def _on_devices(self, chunk_program: Callable) -> Callable:
+        """A program for one chunk, run on every device for its own seeds."""
+        on_shard = jax.shard_map(
+            chunk_program,
+            mesh=self._mesh,
+            in_specs=(P("chunks"), P()) if chunk_program.func is advance else P("chunks"),
+            out_specs=P("chunks"),
+            check_vma=False,
+        )
+        return jax.jit(on_shard, donate_argnums=0)
+
+
+def initial(recipe: Recipe, seed: Int[Array, ""]) -> Learner:
+    """A seed before its first step."""
+    network = Network.initial(recipe.task, _key(seed, "initial"), recipe.network_config)
+    return Learner(
+        seed=seed,
+        step=jnp.int32(0),
+        network=network,
+        optimizer=optimizer(recipe).init(network),  # pyright: ignore[reportArgumentType]
+        # Donated buffers must not be shared.
+        best=jax.tree.map(jnp.copy, network),
+        best_step=jnp.int32(0),
+        best_validation=jnp.float32(-1.0),
+        diverged_at=jnp.int32(-1),
+    )
+
+
+def optimizer(recipe: Recipe) -> optax.GradientTransformation:
+    """Clipping, then Adam, as in dm-clrs."""
+    clip = recipe.grad_clip_max_norm
+    steps = [optax.clip_by_global_norm(clip)] if clip else []
+    return optax.chain(*steps, optax.adam(recipe.learning_rate))
+
+
+def advance(
+    recipe: Recipe, learners: Learner, steps: Int[Array, ""]
+) -> tuple[Learner, Float[Array, "seeds"]]:
+    """Train the seeds of a chunk for some steps; the mean loss of each."""
+
+    def one(_, carry):
+        learners, total = carry
+        batches = [partial(_gradients, recipe, nodes) for nodes in recipe.train_lengths]
+        now = learners.step[0] % len(batches)
+        loss, gradients = jax.lax.switch(now, batches, learners)
+        return jax.vmap(partial(_update, recipe))(learners, loss, gradients), total + loss
+
+    nothing = jnp.zeros(learners.seed.shape, jnp.float32)
+    learners, total = jax.lax.fori_loop(0, steps, one, (learners, nothing))
+    return learners, total / steps
+
+
+def _gradients(
+    recipe: Recipe, nodes: int, learners: Learner
+) -> tuple[Float[Array, "seeds"], Network]:
+    """Each seed's loss and gradient on its own batch of graphs."""
+
+    def draw(seed: Int[Array, ""], step: Int[Array, ""]) -> tuple[Batch, Int[Array, "groups"]]:
+        key = jax.random.fold_in(_key(seed, "data"), step)
+        batch = sample(
+            recipe.task,
+            key,
+            batch_size=recipe.batch_size,
+            nodes=nodes,
+            random_pos=recipe.random_pos,
+        )
+        return groups_by_length(batch, _groups(recipe.batch_size, nodes))
+
+    def of(network: Network, groups: Batch, steps, seed, step):
+        key = jax.random.fold_in(_key(seed, "dropout"), step)
+        return loss_and_gradient(network, groups, steps, key)
+
+    groups, needed = jax.vmap(draw)(learners.seed, learners.step)
+    # All seeds take as many steps as the longest needs, so that skipping is one decision.
+    together = jnp.max(needed, axis=0)
+    if learners.seed.shape[0] == 1:  # without a seed axis XLA finds its plain matrix products
+        alone = jax.tree.map(lambda x: x[0], (learners.network, groups))
+        loss, gradient = of(*alone, together, learners.seed[0], learners.step[0])
+        return loss[None], jax.tree.map(lambda x: x[None], gradient)
+    return jax.vmap(of, in_axes=(0, 0, None, 0, 0))(
+        learners.network, groups, together, learners.seed, learners.step
+    )
+
+
+def _groups(batch_size: int, nodes: int) -> int:
+    """How many groups a batch is cut into: at most 4, each with matrices worth multiplying."""
+    fitting = [k for k in (1, 2, 4) if batch_size % k == 0 and batch_size * nodes >= 112 * k]
+    return max(fitting, default=1)
+
+
+def _update(recipe: Recipe, learner: Learner, loss: Float[Array, ""], gradient: Network) -> Learner:
+    network = learner.network
+    if recipe.regularization:
+        penalty = jax.grad(partial(weight_penalty, recipe.regularizer))(network)
+        gradient = jax.tree.map(
+            lambda g, p: g + recipe.regularization_weight * p, gradient, penalty
+        )
+    if recipe.freeze_processor:
+        frozen = jax.tree.map(jnp.zeros_like, gradient.processor)
+        gradient = eqx.tree_at(lambda n: n.processor, gradient, frozen)
+    updates, state = optimizer(recipe).update(gradient, learner.optimizer, network)  # pyright: ignore[reportArgumentType]
+    finite = jnp.isfinite(loss) & jnp.isfinite(optax.tree.norm(gradient))
+    diverged = learner.diverged_at >= 0
+    diverged_at = jnp.where(finite | diverged, learner.diverged_at, learner.step)
+    return Learner(
+        seed=learner.seed,
+        step=learner.step + 1,
+        network=eqx.apply_updates(network, updates),
+        optimizer=state,
+        best=learner.best,
+        best_step=learner.best_step,
+        best_validation=learner.best_validation,
+        diverged_at=diverged_at,
+    )
+
+
+def weight_penalty(regularizer: str, network: Network) -> Float[Array, ""]:
+    """The sum of squares or of absolute values of all weights; biases and layer norm are free."""
+    matrices = [leaf for leaf in jax.tree.leaves(network) if leaf.ndim >= 2]
+    size = jnp.square if regularizer == Regularizer.L2 else jnp.abs
+    return sum((jnp.sum(size(matrix)) for matrix in matrices), jnp.zeros(()))
+
+
+def report(
+    validation: Batch,
+    test: Batch,
+    learners: Learner,
+    asked: tuple[Float[Array, "seeds"], Array],
+) -> tuple[Learner, Report]:
+    """Validate the seeds of a chunk and keep the best of each; test if asked for."""
+    loss, testing = asked
+
+    def score(batch: Batch, network: Network) -> Float[Array, ""]:
+        return output_scores(batch, unroll(network, batch, training=False).outputs)["score"]
+
+    def one(learner: Learner) -> tuple[Learner, Float[Array, ""]]:
+        found = score(validation, learner.network)
+        # As in dm-clrs: a later score must be higher, not equal. NaN is never higher.
+        better = found > learner.best_validation
+        keep = partial(jnp.where, better)
+        learner = eqx.tree_at(
+            lambda x: (x.best, x.best_step, x.best_validation),
+            learner,
+            (
+                jax.tree.map(keep, learner.network, learner.best),
+                keep(learner.step, learner.best_step),
+                keep(found, learner.best_validation),
+            ),
+        )
+        return learner, found
+
+    def tests(learner: Learner) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        return score(test, learner.network), score(test, learner.best)
+
+    learners, found = jax.lax.map(one, learners)
+    untested = (jnp.full(found.shape, jnp.nan),) * 2
+    tested = jax.lax.cond(testing[0], lambda: jax.lax.map(tests, learners), lambda: untested)
+    return learners, Report(loss, found, *tested)
+
+
+def _held_out(recipe: Recipe) -> tuple[Batch, Batch]:
+    """Validation and test graphs, the same for all seeds."""
+    validation = sample(
+        recipe.task,
+        jax.random.key(0x7A11D),
+        batch_size=VALIDATION_GRAPHS,
+        nodes=recipe.validation_nodes,
+        random_pos=recipe.random_pos,
+    ).trim()
+    return validation, test_graphs(recipe)
+
+
+def test_graphs(recipe: Recipe) -> Batch:
+    """The official test set, or new graphs of the training length."""
+    if recipe.length_generalize:
+        return official(recipe.task, "test")
+    return sample(
+        recipe.task,
+        jax.random.key(0x7E57),
+        batch_size=SHORT_TEST_GRAPHS,
+        nodes=recipe.validation_nodes,
+        p=TEST_P,
+        random_pos=False,
+    ).trim()
+
+
+def _key(seed: Int[Array, ""], use: str) -> Key[Array, ""]:
+    """A seed's own stream of random numbers for one use."""
+    return jax.random.fold_in(jax.random.key(seed), ("initial", "data", "dropout").index(use))

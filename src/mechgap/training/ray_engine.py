@@ -1,0 +1,110 @@
+"""The Ray engine: chunks of seeds as tasks on a cluster.
+
+A task takes a chunk's learners some reports further and sends them back; this process records
+them. So a worker needs no shared disk, and one that dies costs one task, which Ray starts again.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mechgap.errors import InvalidInput
+from mechgap.training.population import Trainer
+from mechgap.training.recipe import Recipe
+from mechgap.training.train import Chunk, Engine, Stopped, Work, advance
+
+REPORTS_PER_TASK = 10
+"""How far a task goes before it sends back what it has."""
+RETRIES = 3
+
+_TRAINERS: dict[tuple[Recipe, int], Trainer] = {}
+"""A worker keeps its compiled programs for the tasks to come."""
+
+
+def on_ray(address: str | None = None) -> Engine:
+    """Train on a Ray cluster, or on a local one that is started for it."""
+    try:
+        import ray
+    except ImportError as error:
+        raise InvalidInput("the Ray engine needs Ray: pip install 'mechgap[ray]'") from error
+
+    def engine(work: Work) -> None:
+        started = not ray.is_initialized()
+        if started:
+            ray.init(address=address, log_to_driver=False, configure_logging=False)
+        try:
+            _run(ray, work)
+        finally:
+            if started:
+                ray.shutdown()
+
+    return engine
+
+
+def _run(ray: Any, work: Work) -> None:
+    environment = {"env_vars": {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}}
+    task = ray.remote(num_cpus=1, max_retries=RETRIES, runtime_env=environment)(_advance)
+    recipe = work.recipe
+    stride = REPORTS_PER_TASK * recipe.eval_every
+    blank = jax.eval_shape(
+        lambda: Trainer(recipe, work.width).start(jnp.zeros(work.width, jnp.int32))
+    )
+    structure = jax.tree.structure(blank)
+    running: dict[Any, tuple[Chunk, int]] = {}
+
+    def send(chunk: Chunk, leaves: list[np.ndarray] | None, step: int) -> None:
+        until = min(recipe.train_steps, (step // stride + 1) * stride)
+        handle = task.remote(recipe, work.width, work.places(chunk), leaves, step, until)
+        running[handle] = (chunk, step)
+
+    for chunk, step in work.unfinished():
+        learners = work.store.resume(chunk, blank) if step else None
+        leaves = None
+        if learners is not None:
+            leaves = [_fill(np.asarray(x), work.width) for x in jax.tree.leaves(learners)]
+        send(chunk, leaves, step)
+    while running:
+        (handle,), _ = ray.wait(list(running), num_returns=1)
+        chunk, step = running.pop(handle)
+        try:
+            leaves, reports = ray.get(handle)
+        except ray.exceptions.RayError as error:
+            raise InvalidInput(
+                f"a Ray worker failed on seeds {chunk[0]} to {chunk[-1]} at step {step} "
+                f"{RETRIES + 1} times: {error}. The same command goes on from there"
+            ) from error
+        learners = jax.tree.unflatten(structure, leaves)
+        rows = [row for report in reports for row in report]
+        work.record(chunk, learners, rows)
+        work.tell(reports[-1], len(chunk) * (reports[-1][0].step - step))
+        if reports[-1][0].step < recipe.train_steps:
+            if work.watcher.wants_to_stop():
+                raise Stopped
+            send(chunk, leaves, reports[-1][0].step)
+
+
+def _advance(
+    recipe: Recipe,
+    width: int,
+    seeds: list[int],
+    leaves: list[np.ndarray] | None,
+    step: int,
+    until: int,
+) -> tuple[list[np.ndarray], list[Any]]:
+    """On a worker: take a chunk from one step to another."""
+    trainer = _TRAINERS.setdefault((recipe, width), Trainer(recipe, width))
+    learners = trainer.start(jnp.asarray(seeds, jnp.int32))
+    if leaves is not None:
+        structure = jax.tree.structure(learners)
+        learners = trainer.place(jax.tree.unflatten(structure, [jnp.asarray(x) for x in leaves]))
+    reports = []
+    for after, rows in advance(trainer, learners, step, until):
+        learners = after
+        reports.append(rows)
+    return [np.asarray(x) for x in jax.tree.leaves(learners)], reports
+
+
+def _fill(x: np.ndarray, width: int) -> np.ndarray:
+    return np.concatenate([x, np.repeat(x[-1:], width - len(x), axis=0)])

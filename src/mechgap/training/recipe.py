@@ -1,0 +1,222 @@
+"""How a network is trained: every hyperparameter of the paper, under the names of dm-clrs.
+
+A recipe is data: defaults, the paper's variants as presets, TOML files and overrides on top.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from mechgap.errors import InvalidInput, unknown
+from mechgap.network.config import NetworkConfig
+from mechgap.tasks.specs import get_task
+
+
+class Regularizer(StrEnum):
+    """What is added to the loss, times `regularization_weight`."""
+
+    L2 = "l2"
+    """The sum of squares of all weight matrices."""
+    L1 = "l1"
+    """The sum of their absolute values."""
+
+
+def _about(default: Any, text: str) -> Any:
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One way to train. The defaults are the paper's."""
+
+    task: str = _about("bfs", "The task; see `mechgap tasks`.")
+    train_steps: int = _about(10_000, "Batches to train on.")
+    train_lengths: tuple[int, ...] = _about((4, 7, 11, 13, 16), "Graph sizes, cycled per batch.")
+    batch_size: int = _about(32, "Graphs per batch.")
+    learning_rate: float = _about(1e-4, "Adam's; dm-clrs's own default is 1e-3.")
+    grad_clip_max_norm: float = _about(1.0, "Largest norm of a gradient; 0 for no clipping.")
+    eval_every: int = _about(50, "Steps between validations.")
+    test_every: int = _about(500, "Steps between tests, which are recorded and never selected by.")
+    random_pos: bool = _about(True, "Random node positions in training and validation.")
+    length_generalize: bool = _about(
+        True, "Test on the official graphs of 64 nodes; otherwise on 64 of the training length."
+    )
+    regularization: bool = _about(False, "Add a penalty on the weights to the loss.")
+    regularization_weight: float = _about(1e-4, "The penalty's weight.")
+    regularizer: str = _about(
+        Regularizer.L2,
+        "l2 or l1. The paper does not say which; l2 is what 'regularised' usually means.",
+    )
+    freeze_processor: bool = _about(False, "Train encoders and decoders only.")
+    enforce_permutations: bool = _about(True, "Recorded; these tasks have no permutations.")
+    enforce_pred_as_input: bool = _about(True, "Recorded; these tasks have no such hints.")
+    hidden_size: int = _about(128, "Hidden units.")
+    nb_heads: int = _about(1, "Attention heads.")
+    nb_msg_passing_steps: int = _about(1, "Message-passing steps per hint.")
+    use_ln: bool = _about(True, "Layer norm.")
+    use_lstm: bool = _about(False, "Recorded; not supported.")
+    dropout_prob: float = _about(0.0, "Dropout.")
+    hint_mode: str = _about("encoded_decoded", "encoded_decoded, decoded_only or none.")
+    hint_repred_mode: str = _about("soft", "soft, hard or hard_on_eval.")
+    hint_teacher_forcing: float = _about(0.0, "Probability of the true hint in training.")
+    encoder_init: str = _about("xavier_on_scalars", "xavier_on_scalars or default.")
+    processor_type: str = _about("gatv2", "gatv2.")
+    use_edge_info: bool = _about(False, "The paper's W_info.")
+    use_pre_att_bias: bool = _about(False, "The paper's B; needs one training length.")
+    simplify_decoders: bool = _about(False, "The paper's pointer decoder.")
+
+    def __post_init__(self):
+        get_task(self.task)
+        object.__setattr__(self, "train_lengths", tuple(self.train_lengths))
+        if not self.train_lengths or min(self.train_lengths) < 1:
+            raise InvalidInput(
+                "train_lengths must hold at least one number of nodes, each at least 1; got "
+                f"{list(self.train_lengths)}"
+            )
+        for name in ("train_steps", "batch_size", "eval_every", "test_every"):
+            if getattr(self, name) < 1:
+                raise InvalidInput(f"{name} must be at least 1; got {getattr(self, name)}")
+        if self.test_every % self.eval_every:
+            raise InvalidInput(
+                f"test_every must be a multiple of eval_every; got {self.test_every} and "
+                f"{self.eval_every}"
+            )
+        if not self.learning_rate > 0:
+            raise InvalidInput(f"learning_rate must be above 0; got {self.learning_rate}")
+        for name in ("grad_clip_max_norm", "regularization_weight"):
+            if not getattr(self, name) >= 0:
+                raise InvalidInput(f"{name} must not be negative; got {getattr(self, name)}")
+        if self.regularizer not in set(Regularizer):
+            raise unknown("regularizer", self.regularizer, [str(known) for known in Regularizer])
+        if self.use_pre_att_bias and (len(self.train_lengths) > 1 or self.length_generalize):
+            raise InvalidInput(
+                "a pre-attention bias ties a network to one size: use_pre_att_bias needs one "
+                "training length and length_generalize = false; got "
+                f"train_lengths = {list(self.train_lengths)} and length_generalize = "
+                f"{str(self.length_generalize).lower()}"
+            )
+        self.network_config  # noqa: B018  checks what is the network's
+
+    @property
+    def network_config(self) -> NetworkConfig:
+        """The shape of the network."""
+        shared = {f.name for f in fields(NetworkConfig)} & {f.name for f in fields(self)}
+        bias_nodes = self.train_lengths[0] if self.use_pre_att_bias else None
+        return NetworkConfig(
+            **{name: getattr(self, name) for name in shared}, pre_att_bias_nodes=bias_nodes
+        )
+
+    @property
+    def validation_nodes(self) -> int:
+        """Validation graphs are as large as the largest training graphs, as in dm-clrs."""
+        return max(self.train_lengths)
+
+    def data(self) -> dict[str, Any]:
+        """The recipe as plain values."""
+        return {**asdict(self), "train_lengths": list(self.train_lengths)}
+
+    def differences(self, other: "Recipe") -> list[str]:
+        """The fields that are not the same, as ``name: ours → theirs``."""
+        mine, theirs = self.data(), other.data()
+        return [f"{k}: {mine[k]} → {theirs[k]}" for k in mine if mine[k] != theirs[k]]
+
+
+_ABLATION = {"train_lengths": (16,), "simplify_decoders": True, "length_generalize": False}
+PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "default": {},
+        "trace_ablation": {"hint_mode": "none"},
+        "minimal": {"hidden_size": 4},
+        "regularisation_1e-3": {"regularization": True, "regularization_weight": 1e-3},
+        "regularisation_1e-4": {"regularization": True, "regularization_weight": 1e-4},
+        "grokking": {"train_steps": 50_000, "learning_rate": 5e-5},
+        "ablation_default": _ABLATION,
+        "ablation_edge_info": {**_ABLATION, "use_edge_info": True},
+        "ablation_pre_att_bias": {**_ABLATION, "use_pre_att_bias": True},
+        "ablation_both": {**_ABLATION, "use_edge_info": True, "use_pre_att_bias": True},
+        "minimal_pre_att_bias": {**_ABLATION, "hidden_size": 4, "use_pre_att_bias": True},
+        "minimal_both": {
+            **_ABLATION,
+            "hidden_size": 4,
+            "use_edge_info": True,
+            "use_pre_att_bias": True,
+        },
+    }
+)
+"""The paper's variants. Each overrides some of the defaults."""
+
+
+def make_recipe(
+    task: str,
+    preset: str = "default",
+    file: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Recipe:
+    """A recipe: the defaults, then a preset, then a TOML file, then overrides.
+
+    >>> make_recipe("bfs", "minimal", overrides={"train_steps": 100}).hidden_size
+    4
+    """
+    if preset not in PRESETS:
+        raise unknown("preset", preset, list(PRESETS))
+    values = {**PRESETS[preset], **(_read(file) if file else {}), **(overrides or {})}
+    return recipe_from(values, task=task)
+
+
+def recipe_from(values: Mapping[str, Any], **more: Any) -> Recipe:
+    """A recipe from plain values; unknown names and wrong kinds are errors."""
+    known = {f.name: f for f in fields(Recipe)}
+    checked: dict[str, Any] = {}
+    for name, value in {**values, **more}.items():
+        if name not in known:
+            raise unknown("hyperparameter", name, list(known))
+        checked[name] = _checked(name, known[name].default, value)
+    return replace(Recipe(), **checked)
+
+
+def _checked(name: str, default: Any, value: Any) -> Any:
+    """A value of the kind that the field has."""
+    if isinstance(default, tuple):
+        right = isinstance(value, list | tuple) and all(type(v) is int for v in value)
+        kind, value = "a list of whole numbers", tuple(value) if right else value
+    elif isinstance(default, bool):
+        right, kind = isinstance(value, bool), "true or false"
+    elif isinstance(default, int):
+        right, kind = type(value) is int, "a whole number"
+    elif isinstance(default, float):
+        right, kind = type(value) in (int, float), "a number"
+        value = float(value) if right else value
+    else:
+        right, kind = isinstance(value, str), "text"
+        value = str(value) if right else value
+    if not right:
+        raise InvalidInput(f"{name} must be {kind}; got {value!r}")
+    return value
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text())
+    except FileNotFoundError as error:
+        raise InvalidInput(f"there is no file '{file}'") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidInput(f"'{file}' cannot be read as TOML: {error}") from error
+
+
+def to_toml(recipe: Recipe) -> str:
+    """The recipe as a TOML file, one field a line with what it means."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, str):
+            return f'"{value}"'
+        return str(value)
+
+    lines = [f"{f.name} = {text(recipe.data()[f.name])}  # {f.metadata['help']}\n" for f in
+             fields(recipe)]  # fmt: skip
+    return "".join(lines)

@@ -1,0 +1,440 @@
+"""The run folder: what was asked for, how far it is, what came out. Nothing is half-written.
+
+    recipe.toml       the recipe, to read
+    run.sqlite        recipe, versions, seeds, metrics, checksums (any SQLite tool reads it)
+    seeds/            each finished seed's last and best parameters, as safetensors
+    checkpoints/      where unfinished chunks stand, as safetensors
+
+A file is written beside its place, flushed to disk and moved there; then one SQLite transaction
+records its checksum together with the metrics that belong to it. So after a crash at any moment the
+database describes files that are whole. What fails its checksum is done again, and said so.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import sqlite3
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as pack_tensors
+
+from mechgap import __version__
+from mechgap.errors import InvalidInput
+from mechgap.network.files import load_network, network_bytes
+from mechgap.network.network import Network
+from mechgap.training.population import Learner
+from mechgap.training.recipe import Recipe, recipe_from, to_toml
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS seeds (
+    seed INTEGER PRIMARY KEY, state TEXT NOT NULL, step INTEGER NOT NULL,
+    best_step INTEGER, best_validation REAL, test REAL, test_of_best REAL, diverged_at INTEGER);
+CREATE TABLE IF NOT EXISTS metrics (
+    seed INTEGER NOT NULL, step INTEGER NOT NULL, loss REAL, validation REAL, test REAL,
+    test_of_best REAL, PRIMARY KEY (seed, step)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY, sha256 TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS checkpoints (chunk TEXT PRIMARY KEY, file TEXT NOT NULL);
+"""
+DATABASE = "run.sqlite"
+
+
+@dataclass(frozen=True)
+class SeedRow:
+    """What is known of one seed."""
+
+    seed: int
+    state: str
+    """waiting, training, finished or diverged."""
+    step: int
+    best_step: int | None = None
+    best_validation: float | None = None
+    test: float | None = None
+    """Test score of the last parameters."""
+    test_of_best: float | None = None
+    """Test score of the parameters with the best validation score."""
+    diverged_at: int | None = None
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One report of one seed."""
+
+    seed: int
+    step: int
+    loss: float
+    validation: float
+    test: float | None
+    test_of_best: float | None
+
+
+class Store:
+    """A run folder that is open."""
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection):
+        self.folder, self._db = folder, connection
+
+    # Opening
+
+    @staticmethod
+    @contextmanager
+    def writing(folder: Path, recipe: Recipe, chunk: int) -> Iterator["Store"]:
+        """Open a run for training, or begin it. One process at a time; one recipe for good."""
+        with _disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            with (folder / ".lock").open("w") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError as error:
+                    raise InvalidInput(
+                        f"another process is working on '{folder}'. Wait for it, stop it, or "
+                        "choose another folder"
+                    ) from error
+                is_new = not (folder / DATABASE).exists()
+                if is_new and any(p.name != ".lock" for p in folder.iterdir()):
+                    raise InvalidInput(
+                        f"'{folder}' holds other files and is not a run. Choose a new folder"
+                    )
+                store = Store(folder, _connect(folder))
+                try:
+                    store._begin(recipe, chunk)
+                    yield store
+                finally:
+                    store._db.close()
+
+    @staticmethod
+    @contextmanager
+    def reading(folder: Path) -> Iterator["Store"]:
+        """Open a run to look at it, also while it is trained."""
+        if not (folder / DATABASE).is_file():
+            raise InvalidInput(f"'{folder}' is not a run: it has no {DATABASE}")
+        try:
+            store = Store(folder, _connect(folder))
+            try:
+                _ = store.recipe  # a foreign database fails here
+                yield store
+            finally:
+                store._db.close()
+        except sqlite3.DatabaseError as error:
+            raise InvalidInput(f"'{folder / DATABASE}' is damaged: {error}") from error
+
+    def _begin(self, recipe: Recipe, chunk: int) -> None:
+        stored = self._about()
+        if "recipe" not in stored:
+            made = {
+                "recipe": recipe.data(),
+                "chunk": chunk,
+                "versions": _versions(),
+                "commit": _commit(),
+            }
+            with self._db:
+                rows = [(name, json.dumps(value)) for name, value in made.items()]
+                self._db.executemany("INSERT INTO about VALUES (?, ?)", rows)
+            write_file(self.folder / "recipe.toml", to_toml(recipe).encode())
+            return
+        changes = self.recipe.differences(recipe)
+        if stored["chunk"] != chunk:
+            changes.append(f"chunk: {stored['chunk']} → {chunk}")
+        if changes:
+            raise InvalidInput(
+                f"'{self.folder}' was begun with another configuration ({'; '.join(changes)}). "
+                "Use the same one, or another folder"
+            )
+
+    # Looking
+
+    def _about(self) -> dict[str, Any]:
+        return {n: json.loads(v) for n, v in self._db.execute("SELECT name, value FROM about")}
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Recipe, chunk size, versions and commit."""
+        return self._about()
+
+    @property
+    def recipe(self) -> Recipe:
+        """The run's recipe."""
+        stored = self._about()
+        if "recipe" not in stored:
+            raise InvalidInput(f"'{self.folder}' is not a run of mechgap, or was never begun")
+        return recipe_from(stored["recipe"])
+
+    def seeds(self) -> list[SeedRow]:
+        """All seeds, in order."""
+        return [SeedRow(*row) for row in self._db.execute("SELECT * FROM seeds ORDER BY seed")]
+
+    def metrics(self, seed: int | None = None) -> list[MetricRow]:
+        """Every report of one seed or of all, by seed and step."""
+        where = "" if seed is None else " WHERE seed = ?"
+        query = f"SELECT * FROM metrics{where} ORDER BY seed, step"
+        return [MetricRow(*row) for row in self._db.execute(query, () if seed is None else (seed,))]
+
+    def network(self, seed: int, which: str = "best") -> Network:
+        """A finished seed's parameters: `best` (by validation) or `last`."""
+        name = _seed_file(seed, which)
+        if not self._is_whole(name):
+            raise InvalidInput(
+                f"'{self.folder / name}' is missing or damaged. Run the training command again: it "
+                "will be made again"
+            )
+        return load_network(self.folder / name)[0]
+
+    # Writing
+
+    def expect(self, seeds: Sequence[int]) -> None:
+        """Note which seeds are wanted."""
+        with self._db:
+            rows = [(seed, "waiting", 0) for seed in seeds]
+            self._db.executemany(
+                "INSERT OR IGNORE INTO seeds (seed, state, step) VALUES (?, ?, ?)", rows
+            )
+
+    def is_finished(self, seeds: Sequence[int]) -> bool:
+        """Whether all of these are finished and their files are whole."""
+        rows = {row.seed: row.state for row in self.seeds()}
+        return all(
+            rows.get(seed) in {"finished", "diverged"}
+            and all(self._is_whole(_seed_file(seed, which)) for which in ("best", "last"))
+            for seed in seeds
+        )
+
+    def standing(self, seeds: Sequence[int]) -> tuple[int, str | None]:
+        """The step that a chunk has reached; and what had to be thrown away, if anything."""
+        known = {row.seed: row for row in self.seeds()}
+        if all(known[seed].step == 0 for seed in seeds):
+            return 0, None
+        name = self._checkpoint_of(seeds)
+        if name is not None and self._is_whole(name):
+            return known[seeds[0]].step, None
+        self.forget(seeds)
+        return 0, f"a file of {_span(seeds)} is missing or damaged: trained again from the start"
+
+    def resume(self, seeds: Sequence[int], like: Learner) -> Learner:
+        """A chunk's learners from its checkpoint; `like` has their structure."""
+        name = self._checkpoint_of(seeds)
+        assert name is not None
+        return _unpack((self.folder / name).read_bytes(), like)
+
+    def forget(self, seeds: Sequence[int]) -> None:
+        """Throw away what was done for these seeds."""
+        names = [_seed_file(seed, which) for seed in seeds for which in ("best", "last")]
+        names += [name] if (name := self._checkpoint_of(seeds)) else []
+        with self._db:
+            for seed in seeds:
+                self._db.execute("DELETE FROM metrics WHERE seed = ?", (seed,))
+                self._db.execute("DELETE FROM seeds WHERE seed = ?", (seed,))
+            self._db.executemany("DELETE FROM files WHERE name = ?", [(name,) for name in names])
+            self._db.execute("DELETE FROM checkpoints WHERE chunk = ?", (_chunk(seeds),))
+        for name in names:
+            (self.folder / name).unlink(missing_ok=True)
+        self.expect(seeds)
+
+    def checkpoint(
+        self, seeds: Sequence[int], learners: Learner, metrics: Sequence[MetricRow]
+    ) -> None:
+        """Record where a chunk stands, with the metrics since the last time.
+
+        The last checkpoint's file stays until the database names the new one.
+        """
+        packed, step = _pack(learners), int(np.asarray(learners.step)[0])
+        name = f"checkpoints/{_chunk(seeds)}-step-{step}.safetensors"
+        old = self._checkpoint_of(seeds)
+        with _disk_errors(self.folder):
+            self._write(name, packed)
+            with self._db:
+                self._note(learners, metrics, {name: packed}, finished=False)
+                self._db.execute(
+                    "INSERT OR REPLACE INTO checkpoints VALUES (?, ?)", (_chunk(seeds), name)
+                )
+                if old and old != name:
+                    self._db.execute("DELETE FROM files WHERE name = ?", (old,))
+            if old and old != name:
+                (self.folder / old).unlink(missing_ok=True)
+
+    def finish(self, seeds: Sequence[int], learners: Learner, metrics: Sequence[MetricRow]) -> None:
+        """Record a chunk's last and best parameters; it needs no checkpoint any more."""
+        packed = {}
+        for i, seed in enumerate(seeds):
+            one = jax.tree.map(lambda x, i=i: np.asarray(x)[i], learners)
+            about = {"seed": seed, "recipe": self.recipe.data()}
+            for which, network, step in (
+                ("last", one.network, one.step),
+                ("best", one.best, one.best_step),
+            ):
+                data = network_bytes(network, {**about, "step": int(step)})
+                packed[_seed_file(seed, which)] = data
+        old = self._checkpoint_of(seeds)
+        with _disk_errors(self.folder):
+            for name, data in packed.items():
+                self._write(name, data)
+            with self._db:
+                self._note(learners, metrics, packed, finished=True)
+                self._db.execute("DELETE FROM checkpoints WHERE chunk = ?", (_chunk(seeds),))
+                self._db.execute("DELETE FROM files WHERE name = ?", (old,))
+            if old:
+                (self.folder / old).unlink(missing_ok=True)
+
+    def adopt(self, other: "Store", seed: int) -> None:
+        """Take over a finished seed of another run."""
+        (row,) = [row for row in other.seeds() if row.seed == seed]
+        with _disk_errors(self.folder):
+            packed = {}
+            for which in ("best", "last"):
+                name = _seed_file(seed, which)
+                if not other._is_whole(name):
+                    raise InvalidInput(f"'{other.folder / name}' is missing or damaged")
+                packed[name] = (other.folder / name).read_bytes()
+                self._write(name, packed[name])
+            with self._db:
+                self._save_metrics(other.metrics(seed))
+                self._save_files(packed)
+                self._db.execute(_SAVE_SEED, astuple(row))
+
+    def _note(
+        self,
+        learners: Learner,
+        metrics: Sequence[MetricRow],
+        packed: Mapping[str, bytes],
+        finished: bool,
+    ) -> None:
+        """Everything about a chunk that goes into one transaction."""
+        self._save_metrics(metrics)
+        self._save_files(packed)
+        latest = {row.seed: row for row in metrics}
+        for i, seed in enumerate(np.asarray(learners.seed).tolist()):
+            diverged = int(learners.diverged_at[i])
+            state = "training" if not finished else "finished" if diverged < 0 else "diverged"
+            row = latest.get(seed)
+            self._db.execute(
+                _SAVE_SEED,
+                (
+                    seed,
+                    state,
+                    int(learners.step[i]),
+                    int(learners.best_step[i]),
+                    _number(learners.best_validation[i]),
+                    row.test if row else None,
+                    row.test_of_best if row else None,
+                    diverged if diverged >= 0 else None,
+                ),
+            )
+
+    def _save_metrics(self, metrics: Sequence[MetricRow]) -> None:
+        rows = [tuple(_number(value) for value in astuple(row)) for row in metrics]
+        self._db.executemany("INSERT OR REPLACE INTO metrics VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def _save_files(self, packed: Mapping[str, bytes]) -> None:
+        rows = [(name, hashlib.sha256(data).hexdigest()) for name, data in packed.items()]
+        self._db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?)", rows)
+
+    def _checkpoint_of(self, seeds: Sequence[int]) -> str | None:
+        query = "SELECT file FROM checkpoints WHERE chunk = ?"
+        row = self._db.execute(query, (_chunk(seeds),)).fetchone()
+        return row[0] if row else None
+
+    def _is_whole(self, name: str) -> bool:
+        row = self._db.execute("SELECT sha256 FROM files WHERE name = ?", (name,)).fetchone()
+        path = self.folder / name
+        if row is None or not path.is_file():
+            return False
+        return hashlib.sha256(path.read_bytes()).hexdigest() == row[0]
+
+    def _write(self, name: str, data: bytes) -> None:
+        write_file(self.folder / name, data)
+
+
+_SAVE_SEED = "INSERT OR REPLACE INTO seeds VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def _connect(folder: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(folder / DATABASE, timeout=30)
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.executescript(_SCHEMA)
+    return connection
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file beside its place, flush it to disk, move it there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    """A full or failing disk is a clear error; what was there before stays whole."""
+    try:
+        yield
+    except (OSError, sqlite3.OperationalError) as error:
+        raise InvalidInput(
+            f"cannot write to '{folder}': {error}. What was recorded before is whole; make room "
+            "and run the same command again"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise InvalidInput(f"'{folder / DATABASE}' is damaged: {error}") from error
+
+
+def _pack(learners: Learner) -> bytes:
+    leaves, _ = jax.tree_util.tree_flatten_with_path(learners)
+    return pack_tensors({jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves})
+
+
+def _unpack(data: bytes, like: Learner) -> Learner:
+    stored = load_tensors(data)
+    leaves, structure = jax.tree_util.tree_flatten_with_path(like)
+    return jax.tree.unflatten(
+        structure, [jnp.asarray(stored[jax.tree_util.keystr(path)]) for path, _ in leaves]
+    )
+
+
+def _chunk(seeds: Sequence[int]) -> str:
+    return f"seeds-{seeds[0]}-{seeds[-1]}"
+
+
+def _span(seeds: Sequence[int]) -> str:
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+
+
+def _seed_file(seed: int, which: str) -> str:
+    return f"seeds/{seed:05d}-{which}.safetensors"
+
+
+def _number(value: Any) -> Any:
+    """A number for the database, which has no NaN: there it is null."""
+    if value is None or isinstance(value, int):
+        return value
+    return float(value) if np.isfinite(value) else None
+
+
+def _versions() -> dict[str, str]:
+    packages = ("jax", "jaxlib", "equinox", "optax", "numpy")
+    known = {name: version(name) for name in packages}
+    return {"mechgap": __version__, "python": platform.python_version(), **known}
+
+
+def _commit() -> str | None:
+    """The commit of mechgap's own source, if it is run from a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -1,0 +1,191 @@
+"""Train a population in a run folder, or go on where it was.
+
+Seeds are cut into chunks. A chunk starts, or resumes where the folder says, and advances from
+report to report until its last step; what was done is recorded on the way. An engine decides where
+that happens: in this process (`local`) or on a cluster (`ray_engine`). Both leave the same bits.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from mechgap.errors import InvalidInput
+from mechgap.training.population import Learner, Trainer
+from mechgap.training.recipe import Recipe
+from mechgap.training.store import MetricRow, Store
+
+CHECKPOINT_SECONDS = 20.0
+"""How much work a crash may cost (or one interval between reports, if that is longer)."""
+
+Chunk = tuple[int, ...]
+"""Seeds that run as one vectorised program."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How a run stands."""
+
+    seeds_done: int
+    seeds: int
+    step: int
+    steps: int
+    loss: float
+    validation: float
+    rate: float
+    """Seed-steps per second."""
+    reached: int
+    """Seed-steps done, of this process and before."""
+    seconds_left: float
+
+
+class Watcher:
+    """Is told how training goes, and says when to stop. This one is not interested."""
+
+    def progress(self, standing: Progress) -> None:
+        """Called after every report."""
+
+    def say(self, text: str) -> None:
+        """Called with what a user should know."""
+
+    def wants_to_stop(self) -> bool:
+        """Asked after every report."""
+        return False
+
+
+class Stopped(Exception):
+    """Training was asked to stop. Everything done so far is recorded."""
+
+
+@dataclass
+class Work:
+    """What is left to do, and how engines record what they did."""
+
+    recipe: Recipe
+    seeds: Sequence[int]
+    width: int
+    """Seeds per chunk."""
+    store: Store
+    watcher: Watcher
+    began: float = field(default_factory=time.monotonic)
+    trained: int = 0
+    """Seed-steps of this process, after its first report."""
+    _since: float | None = None
+    _recorded: dict[Chunk, float] = field(default_factory=dict)
+    _unrecorded: dict[Chunk, list[MetricRow]] = field(default_factory=dict)
+
+    def unfinished(self) -> list[tuple[Chunk, int]]:
+        """Chunks that are not finished and the step at which they stand, furthest first."""
+        standing = []
+        for i in range(0, len(self.seeds), self.width):
+            chunk = tuple(self.seeds[i : i + self.width])
+            if not self.store.is_finished(chunk):
+                step, problem = self.store.standing(chunk)
+                standing.append((chunk, step))
+                if problem:
+                    self.watcher.say(problem)
+        return sorted(standing, key=lambda item: -item[1])
+
+    def places(self, chunk: Chunk) -> list[int]:
+        """The chunk's seeds at full width: a last one that is smaller repeats its last seed."""
+        return [*chunk, *[chunk[-1]] * (self.width - len(chunk))]
+
+    def record(self, chunk: Chunk, learners: Learner, rows: Sequence[MetricRow]) -> None:
+        """Take note of a chunk's new standing: in the folder when it is due, or at the end."""
+        mine = jax.tree.map(lambda x: x[: len(chunk)], learners)
+        pending = self._unrecorded.setdefault(chunk, [])
+        pending += [row for row in rows if row.seed in chunk]
+        step = int(mine.step[0])
+        now = time.monotonic()
+        if step >= self.recipe.train_steps:
+            self.store.finish(chunk, mine, pending)
+        elif (
+            now - self._recorded.setdefault(chunk, self.began) >= CHECKPOINT_SECONDS
+            or self.watcher.wants_to_stop()
+        ):
+            self.store.checkpoint(chunk, mine, pending)
+            self._recorded[chunk] = now
+        else:
+            return
+        pending.clear()
+
+    def tell(self, rows: Sequence[MetricRow], steps: int) -> None:
+        """Tell the watcher; `steps` is how many seed-steps were done since the last time."""
+        # Compiling is part of the first report; speed is counted from there.
+        self.trained += 0 if self._since is None else steps
+        self._since = self._since or time.monotonic()
+        stored = {row.seed: row for row in self.store.seeds() if row.seed in set(self.seeds)}
+        done = sum(row.state in {"finished", "diverged"} for row in stored.values())
+        now = {row.seed: row.step for row in rows}
+        total = self.recipe.train_steps * len(self.seeds)
+        reached = sum(max(row.step, now.get(seed, 0)) for seed, row in stored.items())
+        rate = self.trained / max(1e-9, time.monotonic() - self._since)
+        self.watcher.progress(
+            Progress(
+                seeds_done=done,
+                seeds=len(self.seeds),
+                step=max(row.step for row in rows),
+                steps=self.recipe.train_steps,
+                loss=float(np.mean([row.loss for row in rows])),
+                validation=float(np.mean([row.validation for row in rows])),
+                rate=rate,
+                reached=reached,
+                seconds_left=(total - reached) / rate if rate else float("nan"),
+            )
+        )
+
+
+Engine = Callable[[Work], None]
+
+
+def train(
+    recipe: Recipe,
+    seeds: Sequence[int],
+    folder: Path,
+    engine: Engine,
+    *,
+    chunk: int | None = None,
+    watcher: Watcher | None = None,
+) -> None:
+    """Train these seeds, or go on where the folder says."""
+    width = default_chunk(recipe) if chunk is None else chunk
+    if not seeds:
+        raise InvalidInput("there must be at least one seed; got none")
+    if width < 1:
+        raise InvalidInput(f"chunk must be at least 1; got {width}")
+    with Store.writing(folder, recipe, width) as store:
+        store.expect(seeds)
+        engine(Work(recipe, seeds, width, store, watcher or Watcher()))
+
+
+def default_chunk(recipe: Recipe) -> int:
+    """How many seeds run as one vectorised program.
+
+    On a CPU wide networks gain nothing from it, while narrow ones are too small alone. An
+    accelerator is filled by the seed axis.
+    """
+    if jax.default_backend() == "cpu":
+        return 1 if recipe.hidden_size > 16 else 32
+    return 64
+
+
+def advance(
+    trainer: Trainer, learners: Learner, step: int, until: int
+) -> Iterator[tuple[Learner, list[MetricRow]]]:
+    """Train from one step to another; yields after every report."""
+    recipe = trainer.recipe
+    while step < until:
+        to = min(recipe.train_steps, (step // recipe.eval_every + 1) * recipe.eval_every)
+        learners, loss = trainer.advance(learners, to - step)
+        step = to
+        testing = step % recipe.test_every == 0 or step == recipe.train_steps
+        learners, found = trainer.report(learners, loss, testing)
+        seeds, columns = np.asarray(learners.seed), [np.asarray(x) for x in found]
+        rows = {
+            int(seed): MetricRow(int(seed), step, *(float(column[i]) for column in columns))
+            for i, seed in enumerate(seeds)
+        }
+        yield learners, list(rows.values())
