@@ -98,9 +98,10 @@ def _with_recipe_options(command: Any) -> Any:
     for f in fields(Recipe):
         if f.name == "task":
             continue
-        is_list = isinstance(f.default, tuple)
-        kind = str if is_list or isinstance(f.default, str) else type(f.default)
-        shown = ",".join(map(str, f.default)) if is_list else str(f.default).lower()
+        default: Any = f.default
+        is_list = isinstance(default, tuple)
+        kind = str if is_list or isinstance(default, str) else type(default)
+        shown = ",".join(map(str, default)) if is_list else str(default).lower()
         flag = f"--{f.name.replace('_', '-')}"
         names = [f"{flag}/--no-{flag[2:]}"] if kind is bool else [flag]
         names += ["--steps"] if f.name == "train_steps" else []

@@ -25,7 +25,7 @@ class Linear(eqx.Module):
     def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
         return x @ self.weight + self.bias
 
-    def of_parts(self, *parts: Float[Array, "*batch part"]) -> Float[Array, "*batch outputs"]:
+    def of_parts(self, *parts: Float[Array, "*batch _"]) -> Float[Array, "*batch outputs"]:
         """This map of ``[part | part | …]``, as one product of two matrices.
 
         The bias is one more row, met by a column of ones, so that its gradient is part of the one

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import jax
@@ -53,7 +54,7 @@ def _library() -> ctypes.CDLL | None:
         return None
     include = jax.ffi.include_dir()
     # The processor is part of the name: a home folder can be shared between machines.
-    made_of = (_SOURCE.read_text(), *_FLAGS, compiler, jax.lib.__version__, _processor())
+    made_of = (_SOURCE.read_text(), *_FLAGS, compiler, version("jaxlib"), _processor())
     digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mechgap"
     built = folder / f"pairwise-{digest}.so"

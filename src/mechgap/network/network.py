@@ -197,7 +197,8 @@ def unroll(
                 )
         kept = None
         if keep_steps:
-            kept = Step(*jax.tree.map(lambda *x: jnp.stack(x), *messages), support)
+            stacked = Message(*(jnp.stack(x) for x in zip(*messages, strict=True)))
+            kept = Step(stacked.logits, stacked.attention, stacked.hidden, support)
         return (after, hints), (predicted, fed, after, kept)
 
     def step_or_skip(carry, xs):

@@ -16,7 +16,6 @@ tensor; elsewhere as plain JAX.
 """
 
 from enum import IntEnum
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -42,8 +41,9 @@ Omega = Float[Array, "heads head_size"]
 Scores = Float[Array, "batch heads nodes nodes"]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def pairwise(meeting: Meeting, u: Nodes, v: Nodes, edges: Edges, weight: Weight, omega: Omega):
+def _scores(
+    meeting: Meeting, u: Nodes, v: Nodes, edges: Edges, weight: Weight, omega: Omega
+) -> Scores:
     """The scores ``[batch, heads, receivers, senders]`` of all pairs."""
     if _uses_native(edges):
         return native.forward(int(meeting), SLOPE, u, v, edges, weight, omega)
@@ -54,6 +54,9 @@ def pairwise(meeting: Meeting, u: Nodes, v: Nodes, edges: Edges, weight: Weight,
         active = jnp.maximum(u[:, :, None], zeta)
     active = active.reshape(*active.shape[:-1], *omega.shape)
     return jnp.einsum("bijhf,hf->bhij", active, omega)
+
+
+pairwise = jax.custom_vjp(_scores, nondiff_argnums=(0,))
 
 
 def _uses_native(edges: Edges) -> bool:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import optax
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from mechgap.network.network import Network, unroll
 from mechgap.tasks.batch import Batch
@@ -65,8 +65,10 @@ class Trainer:
         self._mesh = jax.make_mesh((devices,), ("chunks",), axis_types=(AxisType.Auto,))
         self._sharding = NamedSharding(self._mesh, P("chunks"))
         self._start = jax.jit(jax.vmap(partial(initial, recipe)), out_shardings=self._sharding)
-        self._advance = self._on_devices(partial(advance, recipe))
-        self._report = self._on_devices(partial(report, *_held_out(recipe)))
+        per_chunk, shared = P("chunks"), P()
+        self._advance = self._on_devices(partial(advance, recipe), per_chunk, shared)
+        held_out = _held_out(recipe)
+        self._report = self._on_devices(partial(report, *held_out), per_chunk, per_chunk, shared)
 
     @property
     def width(self) -> int:
@@ -89,14 +91,14 @@ class Trainer:
         self, learners: Learner, loss: Float[Array, "width"], test: bool
     ) -> tuple[Learner, Report]:
         """Validate, keep the best, and test if asked for."""
-        return self._report(learners, (loss, jnp.broadcast_to(test, loss.shape)))
+        return self._report(learners, loss, jnp.asarray(test))
 
-    def _on_devices(self, chunk_program: Callable) -> Callable:
+    def _on_devices(self, program: Callable, *in_specs: P) -> Callable:
         """A program for one chunk, run on every device for its own seeds."""
         on_shard = jax.shard_map(
-            chunk_program,
+            program,
             mesh=self._mesh,
-            in_specs=(P("chunks"), P()) if chunk_program.func is advance else P("chunks"),
+            in_specs=in_specs,
             out_specs=P("chunks"),
             check_vma=False,
         )
@@ -167,8 +169,8 @@ def _gradients(
     # All seeds take as many steps as the longest needs, so that skipping is one decision.
     together = jnp.max(needed, axis=0)
     if learners.seed.shape[0] == 1:  # without a seed axis XLA finds its plain matrix products
-        alone = jax.tree.map(lambda x: x[0], (learners.network, groups))
-        loss, gradient = of(*alone, together, learners.seed[0], learners.step[0])
+        network, batch = jax.tree.map(lambda x: x[0], (learners.network, groups))
+        loss, gradient = of(network, batch, together, learners.seed[0], learners.step[0])
         return loss[None], jax.tree.map(lambda x: x[None], gradient)
     return jax.vmap(of, in_axes=(0, 0, None, 0, 0))(
         learners.network, groups, together, learners.seed, learners.step
@@ -218,10 +220,10 @@ def report(
     validation: Batch,
     test: Batch,
     learners: Learner,
-    asked: tuple[Float[Array, "seeds"], Array],
+    loss: Float[Array, "seeds"],
+    testing: Bool[Array, ""],
 ) -> tuple[Learner, Report]:
     """Validate the seeds of a chunk and keep the best of each; test if asked for."""
-    loss, testing = asked
 
     def score(batch: Batch, network: Network) -> Float[Array, ""]:
         return output_scores(batch, unroll(network, batch, training=False).outputs)["score"]
@@ -247,7 +249,7 @@ def report(
 
     learners, found = jax.lax.map(one, learners)
     untested = (jnp.full(found.shape, jnp.nan),) * 2
-    tested = jax.lax.cond(testing[0], lambda: jax.lax.map(tests, learners), lambda: untested)
+    tested = jax.lax.cond(testing, lambda: jax.lax.map(tests, learners), lambda: untested)
     return learners, Report(loss, found, *tested)
 
 
