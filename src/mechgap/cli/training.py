@@ -29,6 +29,9 @@ def _train(
     devices: Annotated[
         int | None, typer.Option(help="Devices (CPU cores) to use; all if not given.")
     ] = None,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(help="How often to record where it stands.")
+    ] = 20.0,
     engine: Annotated[str, typer.Option(help="local, or ray (extra `ray`).")] = "local",
     ray_address: Annotated[
         str | None, typer.Option(help="An existing Ray cluster; a local one if not given.")
@@ -57,7 +60,15 @@ def _train(
             for which in (signal.SIGINT, signal.SIGTERM)
         }
         try:
-            train(recipe, wanted, out, run, chunk=chunk, watcher=watcher)
+            train(
+                recipe,
+                wanted,
+                out,
+                run,
+                chunk=chunk,
+                checkpoint_seconds=checkpoint_seconds,
+                watcher=watcher,
+            )
         except Stopped:
             watcher.close()
             print(f"mechgap: stopped; the same command goes on from here ({out})", file=sys.stderr)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save, save_file
+from safetensors.numpy import save
 
 from mechgap import __version__
 from mechgap.errors import InvalidInput
@@ -41,7 +41,19 @@ def save_network(
 
 def network_bytes(network: Network, about: Mapping[str, Any] | None = None) -> bytes:
     """What `save_network` would write."""
-    return save(tensors(network), metadata=_metadata(network, about))
+    return packed(tensors(network), _metadata(network, about))
+
+
+def packed(named: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
+    """Tensors as the bytes of a safetensors file, the same for the same content.
+
+    The library writes its header in any order; here it is sorted.
+    """
+    data = save({k: np.ascontiguousarray(v) for k, v in named.items()}, metadata=dict(metadata))
+    size = int.from_bytes(data[:8], "little")
+    header = json.dumps(json.loads(data[8 : 8 + size]), sort_keys=True, separators=(",", ":"))
+    padded = header.encode() + b" " * (-len(header.encode()) % 8)
+    return len(padded).to_bytes(8, "little") + padded + data[8 + size :]
 
 
 def _metadata(network: Network, about: Mapping[str, Any] | None) -> dict[str, str]:
@@ -63,8 +75,7 @@ def write_tensors(
         raise InvalidInput(f"there is no folder '{place.parent}' to write {place.name} into")
     partial = place.with_name(f".{place.name}.partial")
     try:
-        contiguous = {name: np.ascontiguousarray(value) for name, value in named.items()}
-        save_file(contiguous, partial, metadata=dict(metadata))
+        partial.write_bytes(packed(named, metadata))
         partial.replace(place)
     except (OSError, SafetensorError) as error:
         raise InvalidInput(f"cannot write '{place}': {error}") from error

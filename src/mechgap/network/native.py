@@ -56,7 +56,7 @@ def _library() -> ctypes.CDLL | None:
     # The processor is part of the name: a home folder can be shared between machines.
     made_of = (_SOURCE.read_text(), *_FLAGS, compiler, version("jaxlib"), _processor())
     digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mechgap"
+    folder = cache_folder()
     built = folder / f"pairwise-{digest}.so"
     try:
         if not built.exists():
@@ -69,6 +69,11 @@ def _library() -> ctypes.CDLL | None:
         return ctypes.CDLL(str(built))
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+def cache_folder() -> Path:
+    """Where things are kept that can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mechgap"
 
 
 def _processor() -> str:

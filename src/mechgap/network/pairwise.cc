@@ -174,6 +174,110 @@ void Backward(const Sizes& s, T slope, const T* u, const T* v, const T* edges, c
   }
 }
 
+// Heads of few units: senders are innermost instead, so that every loop is over many numbers. What
+// belongs to a sender is turned around first; `room` holds it.
+constexpr int64_t kNarrow = 16;
+
+template <typename T>
+T* Room(int64_t size) {
+  static thread_local std::vector<T> room;
+  if (static_cast<int64_t>(room.size()) < size) room.resize(size);
+  return room.data();
+}
+
+template <typename T>
+void Turn(const T* from, T* to, int64_t rows, int64_t columns) {
+  for (int64_t c = 0; c < columns; ++c)
+    for (int64_t r = 0; r < rows; ++r) to[c * rows + r] = from[r * columns + c];
+}
+
+template <typename T, bool leaky, int C>
+void NarrowForward(const Sizes& s, T slope, const T* u, const T* v, const T* edges,
+                   const T* weight, const T* omega, T* scores) {
+  const int64_t n = s.nodes, H = s.hidden, F = H / s.heads;
+  T* __restrict__ vt = Room<T>((H + C) * n);
+  T* __restrict__ et = vt + H * n;
+  Turn(v, vt, n, H);
+  for (int64_t i = 0; i < n; ++i) {
+    Turn(edges + i * n * C, et, n, C);
+    for (int64_t k = 0; k < H; ++k) {
+      T* __restrict__ out = scores + ((k / F) * n + i) * n;
+      const T ui = u[i * H + k], w = omega[k];
+      if (k % F == 0) std::fill(out, out + n, T(0));
+      for (int64_t j = 0; j < n; ++j) {
+        T z = vt[k * n + j];
+        for (int c = 0; c < C; ++c) z += et[c * n + j] * weight[c * H + k];
+        if constexpr (leaky) {
+          z += ui;
+          z = z >= 0 ? z : slope * z;
+        } else {
+          z = z >= ui ? z : ui;
+        }
+        out[j] += w * z;
+      }
+    }
+  }
+}
+
+template <typename T, bool leaky, int C>
+void NarrowBackward(const Sizes& s, T slope, const T* u, const T* v, const T* edges,
+                    const T* weight, const T* omega, const T* grad, T* d_u, T* d_v, T* d_edges,
+                    T* d_weight, T* d_omega) {
+  const int64_t n = s.nodes, H = s.hidden, F = H / s.heads;
+  T* __restrict__ vt = Room<T>((2 * H + 2 * C) * n);
+  T* __restrict__ columns = vt + H * n;
+  T* __restrict__ et = columns + H * n;
+  T* __restrict__ det = et + C * n;
+  Turn(v, vt, n, H);
+  std::fill(columns, columns + H * n, T(0));
+  std::fill(d_weight, d_weight + C * H, T(0));
+  std::fill(d_omega, d_omega + H, T(0));
+  for (int64_t i = 0; i < n; ++i) {
+    Turn(edges + i * n * C, et, n, C);
+    std::fill(det, det + C * n, T(0));
+    for (int64_t k = 0; k < H; ++k) {
+      const T* __restrict__ g = grad + ((k / F) * n + i) * n;
+      const T ui = u[i * H + k];
+      T W[C], p[C], mixed[C] = {}, row = 0, whole = 0;
+      for (int c = 0; c < C; ++c) W[c] = weight[c * H + k];
+      for (int c = 0; c < C; ++c) p[c] = omega[k] * W[c];
+#pragma GCC ivdep
+      for (int64_t j = 0; j < n; ++j) {
+        T z = vt[k * n + j];
+        for (int c = 0; c < C; ++c) z += et[c * n + j] * W[c];
+        T t;
+        if constexpr (leaky) {
+          t = z + ui >= 0 ? g[j] : g[j] * slope;
+        } else {
+          t = g[j] * ((z > ui ? T(0.5) : T(0)) + (z >= ui ? T(0.5) : T(0)));
+        }
+        row += t;
+        whole += g[j];
+        columns[k * n + j] += t;
+        for (int c = 0; c < C; ++c) {
+          mixed[c] += et[c * n + j] * t;
+          det[c * n + j] += p[c] * t;
+        }
+      }
+      const T r = leaky ? row : whole - row;
+      d_u[i * H + k] = r * omega[k];
+      d_omega[k] += ui * r;
+      for (int c = 0; c < C; ++c) d_weight[c * H + k] += mixed[c];
+    }
+    Turn(det, d_edges + i * n * C, C, n);
+  }
+  for (int64_t k = 0; k < H; ++k) {
+    for (int64_t j = 0; j < n; ++j) {
+      d_omega[k] += vt[k * n + j] * columns[k * n + j];
+      d_v[j * H + k] = columns[k * n + j] * omega[k];
+    }
+    for (int c = 0; c < C; ++c) {
+      d_omega[k] += weight[c * H + k] * d_weight[c * H + k];
+      d_weight[c * H + k] *= omega[k];
+    }
+  }
+}
+
 // Calls f with the number of channels as a constant.
 template <typename F>
 ffi::Error WithChannels(int64_t channels, F&& f) {
@@ -205,12 +309,15 @@ ffi::Error ForwardAll(ffi::ThreadPool pool, ffi::Buffer<dtype> u, ffi::Buffer<dt
   using T = ffi::NativeType<dtype>;
   const Sizes s = SizesOf(u, weight, omega);
   const int64_t n = s.nodes, H = s.hidden;
+  const bool narrow = H / s.heads < kNarrow;
   return WithChannels(s.channels, [&](auto channels) {
     constexpr int C = decltype(channels)::value;
     ForEach(pool, s.groups * s.batch, s.groups * s.batch * n * n * H, [&](int64_t b) {
       const int64_t g = b / s.batch;
       auto run = [&](auto leaky) {
-        Forward<T, decltype(leaky)::value, C>(
+        auto* score = narrow ? NarrowForward<T, decltype(leaky)::value, C>
+                             : Forward<T, decltype(leaky)::value, C>;
+        score(
             s, static_cast<T>(slope), u.typed_data() + b * n * H, v.typed_data() + b * n * H,
             edges.typed_data() + b * n * n * C, weight.typed_data() + g * C * H,
             omega.typed_data() + g * H, scores->typed_data() + b * s.heads * n * n);
@@ -230,12 +337,15 @@ ffi::Error BackwardAll(ffi::ThreadPool pool, ffi::Buffer<dtype> u, ffi::Buffer<d
   using T = ffi::NativeType<dtype>;
   const Sizes s = SizesOf(u, weight, omega);
   const int64_t n = s.nodes, H = s.hidden;
+  const bool narrow = H / s.heads < kNarrow;
   return WithChannels(s.channels, [&](auto channels) {
     constexpr int C = decltype(channels)::value;
     ForEach(pool, s.groups * s.batch, 2 * s.groups * s.batch * n * n * H, [&](int64_t b) {
       const int64_t g = b / s.batch;
       auto run = [&](auto leaky) {
-        Backward<T, decltype(leaky)::value, C>(
+        auto* differentiate = narrow ? NarrowBackward<T, decltype(leaky)::value, C>
+                                     : Backward<T, decltype(leaky)::value, C>;
+        differentiate(
             s, static_cast<T>(slope), u.typed_data() + b * n * H, v.typed_data() + b * n * H,
             edges.typed_data() + b * n * n * C, weight.typed_data() + g * C * H,
             omega.typed_data() + g * H, grad.typed_data() + b * s.heads * n * n,

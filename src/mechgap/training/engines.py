@@ -3,6 +3,7 @@
 import os
 
 from mechgap.errors import unknown
+from mechgap.network.native import cache_folder
 from mechgap.training.train import Engine
 
 
@@ -10,6 +11,7 @@ def make_engine(name: str, *, devices: int | None = None, ray_address: str | Non
     """The engine of that name, ready to be given work."""
     if name == "local":
         use_cores(devices or len(os.sched_getaffinity(0)))
+        keep_compiled_programs()
         from mechgap.training.local import on_this_machine
 
         return on_this_machine(devices)
@@ -35,3 +37,11 @@ def use_cores(cores: int) -> None:
         jax.config.update("jax_num_cpu_devices", cores)
     except RuntimeError:  # JAX has started
         return
+
+
+def keep_compiled_programs() -> None:
+    """Let JAX keep what it compiles: the next run of the same recipe starts in seconds."""
+    import jax
+
+    if jax.config.read("jax_compilation_cache_dir") is None:
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))

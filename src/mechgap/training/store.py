@@ -28,11 +28,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from safetensors.numpy import load as load_tensors
-from safetensors.numpy import save as pack_tensors
 
 from mechgap import __version__
 from mechgap.errors import InvalidInput
-from mechgap.network.files import load_network, network_bytes
+from mechgap.network.files import load_network, network_bytes, packed
 from mechgap.network.network import Network
 from mechgap.training.population import Learner
 from mechgap.training.recipe import Recipe, recipe_from, to_toml
@@ -248,13 +247,13 @@ class Store:
 
         The last checkpoint's file stays until the database names the new one.
         """
-        packed, step = _pack(learners), int(np.asarray(learners.step)[0])
+        data, step = _pack(learners), int(np.asarray(learners.step)[0])
         name = f"checkpoints/{_chunk(seeds)}-step-{step}.safetensors"
         old = self._checkpoint_of(seeds)
         with _disk_errors(self.folder):
-            self._write(name, packed)
+            self._write(name, data)
             with self._db:
-                self._note(learners, metrics, {name: packed}, finished=False)
+                self._note(learners, metrics, {name: data}, finished=False)
                 self._db.execute(
                     "INSERT OR REPLACE INTO checkpoints VALUES (?, ?)", (_chunk(seeds), name)
                 )
@@ -265,7 +264,7 @@ class Store:
 
     def finish(self, seeds: Sequence[int], learners: Learner, metrics: Sequence[MetricRow]) -> None:
         """Record a chunk's last and best parameters; it needs no checkpoint any more."""
-        packed = {}
+        files = {}
         for i, seed in enumerate(seeds):
             one = jax.tree.map(lambda x, i=i: np.asarray(x)[i], learners)
             about = {"seed": seed, "recipe": self.recipe.data()}
@@ -274,13 +273,13 @@ class Store:
                 ("best", one.best, one.best_step),
             ):
                 data = network_bytes(network, {**about, "step": int(step)})
-                packed[_seed_file(seed, which)] = data
+                files[_seed_file(seed, which)] = data
         old = self._checkpoint_of(seeds)
         with _disk_errors(self.folder):
-            for name, data in packed.items():
+            for name, data in files.items():
                 self._write(name, data)
             with self._db:
-                self._note(learners, metrics, packed, finished=True)
+                self._note(learners, metrics, files, finished=True)
                 self._db.execute("DELETE FROM checkpoints WHERE chunk = ?", (_chunk(seeds),))
                 self._db.execute("DELETE FROM files WHERE name = ?", (old,))
             if old:
@@ -290,28 +289,28 @@ class Store:
         """Take over a finished seed of another run."""
         (row,) = [row for row in other.seeds() if row.seed == seed]
         with _disk_errors(self.folder):
-            packed = {}
+            taken = {}
             for which in ("best", "last"):
                 name = _seed_file(seed, which)
                 if not other._is_whole(name):
                     raise InvalidInput(f"'{other.folder / name}' is missing or damaged")
-                packed[name] = (other.folder / name).read_bytes()
-                self._write(name, packed[name])
+                taken[name] = (other.folder / name).read_bytes()
+                self._write(name, taken[name])
             with self._db:
                 self._save_metrics(other.metrics(seed))
-                self._save_files(packed)
+                self._save_files(taken)
                 self._db.execute(_SAVE_SEED, astuple(row))
 
     def _note(
         self,
         learners: Learner,
         metrics: Sequence[MetricRow],
-        packed: Mapping[str, bytes],
+        files: Mapping[str, bytes],
         finished: bool,
     ) -> None:
         """Everything about a chunk that goes into one transaction."""
         self._save_metrics(metrics)
-        self._save_files(packed)
+        self._save_files(files)
         latest = {row.seed: row for row in metrics}
         for i, seed in enumerate(np.asarray(learners.seed).tolist()):
             diverged = int(learners.diverged_at[i])
@@ -335,8 +334,8 @@ class Store:
         rows = [tuple(_number(value) for value in astuple(row)) for row in metrics]
         self._db.executemany("INSERT OR REPLACE INTO metrics VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def _save_files(self, packed: Mapping[str, bytes]) -> None:
-        rows = [(name, hashlib.sha256(data).hexdigest()) for name, data in packed.items()]
+    def _save_files(self, files: Mapping[str, bytes]) -> None:
+        rows = [(name, hashlib.sha256(data).hexdigest()) for name, data in files.items()]
         self._db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?)", rows)
 
     def _checkpoint_of(self, seeds: Sequence[int]) -> str | None:
@@ -395,7 +394,7 @@ def _disk_errors(folder: Path) -> Iterator[None]:
 
 def _pack(learners: Learner) -> bytes:
     leaves, _ = jax.tree_util.tree_flatten_with_path(learners)
-    return pack_tensors({jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves})
+    return packed({jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}, {})
 
 
 def _unpack(data: bytes, like: Learner) -> Learner:

@@ -18,9 +18,6 @@ from mechgap.training.population import Learner, Trainer
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import MetricRow, Store
 
-CHECKPOINT_SECONDS = 20.0
-"""How much work a crash may cost (or one interval between reports, if that is longer)."""
-
 Chunk = tuple[int, ...]
 """Seeds that run as one vectorised program."""
 
@@ -70,6 +67,8 @@ class Work:
     """Seeds per chunk."""
     store: Store
     watcher: Watcher
+    checkpoint_seconds: float
+    """How much work a crash may cost (or one interval between reports, if that is longer)."""
     began: float = field(default_factory=time.monotonic)
     trained: int = 0
     """Seed-steps of this process, after its first report."""
@@ -103,7 +102,7 @@ class Work:
         if step >= self.recipe.train_steps:
             self.store.finish(chunk, mine, pending)
         elif (
-            now - self._recorded.setdefault(chunk, self.began) >= CHECKPOINT_SECONDS
+            now - self._recorded.setdefault(chunk, self.began) >= self.checkpoint_seconds
             or self.watcher.wants_to_stop()
         ):
             self.store.checkpoint(chunk, mine, pending)
@@ -148,6 +147,7 @@ def train(
     engine: Engine,
     *,
     chunk: int | None = None,
+    checkpoint_seconds: float = 20.0,
     watcher: Watcher | None = None,
 ) -> None:
     """Train these seeds, or go on where the folder says."""
@@ -158,7 +158,7 @@ def train(
         raise InvalidInput(f"chunk must be at least 1; got {width}")
     with Store.writing(folder, recipe, width) as store:
         store.expect(seeds)
-        engine(Work(recipe, seeds, width, store, watcher or Watcher()))
+        engine(Work(recipe, seeds, width, store, watcher or Watcher(), checkpoint_seconds))
 
 
 def default_chunk(recipe: Recipe) -> int:
