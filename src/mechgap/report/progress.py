@@ -28,13 +28,16 @@ class TrainingProgress(Watcher):
             columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
             self._bar = Bar(*columns, console=self._console)
             self._task = self._bar.add_task("compiling", total=self._steps)
-        else:
-            print("compiling", file=sys.stderr, flush=True)
 
     def __enter__(self) -> "TrainingProgress":
         if self._bar:
             self._bar.start()
         return self
+
+    def begin(self) -> None:
+        """Say that programs are compiled now, which takes a while the first time."""
+        if self._bar is None:
+            print("compiling", file=sys.stderr, flush=True)
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -43,5 +43,5 @@ def keep_compiled_programs() -> None:
     """Let JAX keep what it compiles: the next run of the same recipe starts in seconds."""
     import jax
 
-    if jax.config.read("jax_compilation_cache_dir") is None:
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))

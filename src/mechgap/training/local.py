@@ -1,12 +1,13 @@
 """The local engine: as many chunks at once as there are devices (on a CPU: cores)."""
 
-from itertools import groupby
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from mechgap.training.population import Trainer
+from mechgap.training.population import Learner, Trainer
+from mechgap.training.recipe import Recipe
 from mechgap.training.train import Chunk, Engine, Stopped, Work, advance
 
 
@@ -14,41 +15,57 @@ def on_this_machine(devices: int | None = None) -> Engine:
     """Train in this process, on all of its devices or on so many."""
 
     def engine(work: Work) -> None:
-        trainers: dict[int, Trainer] = {}
-        # Chunks that run at once take every step at once, so they must stand at the same one.
-        for step, group in groupby(work.unfinished(), key=lambda item: item[1]):
-            chunks = [chunk for chunk, _ in group]
-            lanes = min(devices or len(jax.devices()), len(chunks))
-            if lanes not in trainers:
-                trainers[lanes] = Trainer(work.recipe, work.width, lanes)
-            for i in range(0, len(chunks), lanes):
-                _together(work, trainers[lanes], chunks[i : i + lanes], step)
+        waiting = work.unfinished()
+        lanes = min(devices or len(jax.devices()), len(jax.devices()))
+        trainer = compiled_trainer(work.recipe, work.width)
+        with ThreadPoolExecutor(lanes) as threads:
+            for i in range(0, len(waiting), lanes):
+                _together(work, trainer, waiting[i : i + lanes], threads)
 
     return engine
 
 
-def _together(work: Work, trainer: Trainer, chunks: list[Chunk], step: int) -> None:
-    """Train some chunks at once, to their end."""
-    # Devices without a chunk of their own repeat the last one.
-    lanes = chunks + [chunks[-1]] * (trainer.devices - len(chunks))
-    learners = trainer.start(jnp.asarray([s for c in lanes for s in work.places(c)], jnp.int32))
+@cache
+def compiled_trainer(recipe: Recipe, width: int) -> Trainer:
+    """A trainer, kept with its compiled programs for whoever needs the same again."""
+    return Trainer(recipe, width)
+
+
+def resumed(work: Work, trainer: Trainer, chunk: Chunk, step: int, device=None) -> Learner:
+    """A chunk's learners at the step where it stands, put on a device."""
+    learners = trainer.start(work.places(chunk), device)
     if step:
-        blank = jax.tree.map(lambda x: x[: trainer.chunk], learners)
-        resumed = [work.store.resume(chunk, blank) for chunk in lanes]
-        whole = [jax.tree.map(lambda x: _fill(x, trainer.chunk), part) for part in resumed]
-        learners = trainer.place(jax.tree.map(lambda *x: jnp.concatenate(x), *whole))
-    seeds = sum(map(len, chunks))
-    for after, rows in advance(trainer, learners, step, work.recipe.train_steps):
-        for lane, chunk in enumerate(chunks):
-            first = lane * trainer.chunk
-            part = jax.tree.map(lambda x, f=first: x[f : f + trainer.chunk], after)
-            work.record(chunk, part, rows)
-        work.tell(rows, seeds * (rows[0].step - step))
-        step = rows[0].step
-        if work.watcher.wants_to_stop() and step < work.recipe.train_steps:
+        stored = work.store.resume(chunk, learners)
+        whole = jax.tree.map(lambda x: _fill(np.asarray(x), work.width), stored)
+        learners = jax.device_put(whole, device)
+    return learners
+
+
+def _together(
+    work: Work, trainer: Trainer, waiting: list[tuple[Chunk, int]], threads: ThreadPoolExecutor
+) -> None:
+    """Train some chunks to their end, each on a device of its own."""
+    end = work.recipe.train_steps
+    running = {
+        chunk: advance(trainer, resumed(work, trainer, chunk, step, device), step, end)
+        for (chunk, step), device in zip(waiting, jax.devices(), strict=False)
+    }
+    standing = dict(waiting)
+    while running:
+        reports = list(threads.map(lambda lane: next(lane), running.values()))
+        stopping = work.watcher.wants_to_stop()  # asked once, so that stopping means recorded
+        done = 0
+        for chunk, (learners, rows) in zip(list(running), reports, strict=True):
+            work.record(chunk, learners, rows, stopping=stopping)
+            done += len(chunk) * (rows[0].step - standing[chunk])
+            standing[chunk] = rows[0].step
+            if standing[chunk] == end:
+                del running[chunk]
+        work.tell([row for _, rows in reports for row in rows], done)
+        if stopping and running:
             raise Stopped
 
 
-def _fill(x: jax.Array, width: int) -> np.ndarray:
+def _fill(x: np.ndarray, width: int) -> np.ndarray:
     """A chunk's seeds at full width, the last one repeated."""
     return np.concatenate([x, np.repeat(x[-1:], width - len(x), axis=0)])

@@ -17,9 +17,6 @@ from mechgap.network.network import Network, unroll
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Feature, Type
 
-FEW_STEPS = 4
-"""Most groups need no more; a program for these has less to skip."""
-
 
 class Counts(eqx.Module):
     """What errors are divided by: how much there is to predict in the whole batch."""
@@ -44,10 +41,12 @@ def loss_and_gradient(
     groups: Batch,
     steps_needed: Int[Array, "groups"],
     key: Key[Array, ""] | None = None,
+    few_steps: int = 4,
 ) -> tuple[Float[Array, ""], Network]:
     """The loss of a batch and its gradient, one group of samples after the other.
 
-    Each group runs for as many steps as given (see `groups_by_length`).
+    Each group runs for as many steps as given (see `groups_by_length`). Most need only a few; for
+    these there is a program of its own, which has less to skip.
     """
     whole = groups.lengths.size
     counts = Counts(whole, jnp.sum(jnp.maximum(0, groups.lengths - 1)))
@@ -60,11 +59,11 @@ def loss_and_gradient(
             cut = group.cut(hints)
             return eqx.filter_value_and_grad(_loss)(network, cut, group_key, counts, steps)
 
-        if group.steps <= 2 * FEW_STEPS:
+        if group.steps <= 2 * few_steps:
             found = within(group.max_hints)
         else:
             found = jax.lax.cond(
-                steps <= FEW_STEPS, lambda: within(FEW_STEPS + 1), lambda: within(group.max_hints)
+                steps <= few_steps, lambda: within(few_steps + 1), lambda: within(group.max_hints)
             )
         return jax.tree.map(jnp.add, total, found), None
 

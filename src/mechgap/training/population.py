@@ -1,20 +1,19 @@
 """Many seeds side by side: one compiled program that trains, validates and tests a population.
 
 A seed decides its initial parameters and all of its data, whoever else is trained beside it. Seeds
-in one chunk run as one vectorised program; chunks run at once on several devices (on a CPU, each
-core is one), each with its own program, so how many there are does not change a bit.
+in one chunk run as one vectorised program. Chunks run at once on several devices (on a CPU, each
+core is one); each runs the same program, so how many there are does not change a bit.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
-from jax.sharding import AxisType, NamedSharding
-from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from mechgap.network.network import Network, unroll
@@ -58,51 +57,30 @@ class Report(NamedTuple):
 
 
 class Trainer:
-    """A recipe as compiled programs: start seeds, advance them, look at them."""
+    """A recipe as compiled programs for one chunk: start its seeds, advance them, look at them.
 
-    def __init__(self, recipe: Recipe, chunk: int, devices: int = 1):
-        self.recipe, self.chunk, self.devices = recipe, chunk, devices
-        self._mesh = jax.make_mesh((devices,), ("chunks",), axis_types=(AxisType.Auto,))
-        self._sharding = NamedSharding(self._mesh, P("chunks"))
-        self._start = jax.jit(jax.vmap(partial(initial, recipe)), out_shardings=self._sharding)
-        per_chunk, shared = P("chunks"), P()
-        self._advance = self._on_devices(partial(advance, recipe), per_chunk, shared)
-        held_out = _held_out(recipe)
-        self._report = self._on_devices(partial(report, *held_out), per_chunk, per_chunk, shared)
+    A program runs where its learners are, and is the same on every device.
+    """
 
-    @property
-    def width(self) -> int:
-        """How many seeds run at once."""
-        return self.chunk * self.devices
+    def __init__(self, recipe: Recipe, chunk: int):
+        self.recipe, self.chunk = recipe, chunk
+        self._start = jax.jit(jax.vmap(partial(initial, recipe)))
+        self._advance = jax.jit(partial(advance, recipe), donate_argnums=0)
+        self._report = jax.jit(partial(report, *_held_out(recipe)), donate_argnums=0)
 
-    def start(self, seeds: Int[Array, "width"]) -> Learner:
-        """Untrained learners."""
-        return self._start(seeds)
+    def start(self, seeds: Sequence[int], device: Any = None) -> Learner:
+        """Untrained learners, on a device."""
+        return self._start(jax.device_put(np.asarray(seeds, np.int32), device))
 
-    def place(self, learners: Learner) -> Learner:
-        """Learners from elsewhere, put where they will be trained."""
-        return jax.device_put(learners, self._sharding)
-
-    def advance(self, learners: Learner, steps: int) -> tuple[Learner, Float[Array, "width"]]:
+    def advance(self, learners: Learner, steps: int) -> tuple[Learner, Float[Array, "chunk"]]:
         """Train on; the mean loss of each seed."""
         return self._advance(learners, jnp.int32(steps))
 
     def report(
-        self, learners: Learner, loss: Float[Array, "width"], test: bool
+        self, learners: Learner, loss: Float[Array, "chunk"], test: bool
     ) -> tuple[Learner, Report]:
         """Validate, keep the best, and test if asked for."""
         return self._report(learners, loss, jnp.asarray(test))
-
-    def _on_devices(self, program: Callable, *in_specs: P) -> Callable:
-        """A program for one chunk, run on every device for its own seeds."""
-        on_shard = jax.shard_map(
-            program,
-            mesh=self._mesh,
-            in_specs=in_specs,
-            out_specs=P("chunks"),
-            check_vma=False,
-        )
-        return jax.jit(on_shard, donate_argnums=0)
 
 
 def initial(recipe: Recipe, seed: Int[Array, ""]) -> Learner:
@@ -159,11 +137,11 @@ def _gradients(
             nodes=nodes,
             random_pos=recipe.random_pos,
         )
-        return groups_by_length(batch, _groups(recipe.batch_size, nodes))
+        return groups_by_length(batch, _groups(recipe, nodes))
 
     def of(network: Network, groups: Batch, steps, seed, step):
         key = jax.random.fold_in(_key(seed, "dropout"), step)
-        return loss_and_gradient(network, groups, steps, key)
+        return loss_and_gradient(network, groups, steps, key, 2 if _is_narrow(recipe) else 4)
 
     groups, needed = jax.vmap(draw)(learners.seed, learners.step)
     # All seeds take as many steps as the longest needs, so that skipping is one decision.
@@ -177,10 +155,20 @@ def _gradients(
     )
 
 
-def _groups(batch_size: int, nodes: int) -> int:
-    """How many groups a batch is cut into: at most 4, each with matrices worth multiplying."""
-    fitting = [k for k in (1, 2, 4) if batch_size % k == 0 and batch_size * nodes >= 112 * k]
+def _groups(recipe: Recipe, nodes: int) -> int:
+    """How many groups a batch is cut into, as was measured to be fastest.
+
+    More groups run fewer steps for nothing; fewer have larger matrices, which wide networks need.
+    """
+    size = recipe.batch_size
+    counts = (1, 2, 4, 8) if _is_narrow(recipe) else (1, 2, 4)
+    rows = 16 if _is_narrow(recipe) else 112
+    fitting = [k for k in counts if size % k == 0 and size * nodes >= rows * k]
     return max(fitting, default=1)
+
+
+def _is_narrow(recipe: Recipe) -> bool:
+    return recipe.hidden_size <= 16
 
 
 def _update(recipe: Recipe, learner: Learner, loss: Float[Array, ""], gradient: Network) -> Learner:

@@ -11,16 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from mechgap.errors import InvalidInput
-from mechgap.training.population import Trainer
+from mechgap.training.local import compiled_trainer, resumed
 from mechgap.training.recipe import Recipe
 from mechgap.training.train import Chunk, Engine, Stopped, Work, advance
 
 REPORTS_PER_TASK = 10
 """How far a task goes before it sends back what it has."""
 RETRIES = 3
-
-_TRAINERS: dict[tuple[Recipe, int], Trainer] = {}
-"""A worker keeps its compiled programs for the tasks to come."""
 
 
 def on_ray(address: str | None = None) -> Engine:
@@ -48,10 +45,8 @@ def _run(ray: Any, work: Work) -> None:
     task = ray.remote(num_cpus=1, max_retries=RETRIES, runtime_env=environment)(_advance)
     recipe = work.recipe
     stride = REPORTS_PER_TASK * recipe.eval_every
-    blank = jax.eval_shape(
-        lambda: Trainer(recipe, work.width).start(jnp.zeros(work.width, jnp.int32))
-    )
-    structure = jax.tree.structure(blank)
+    trainer = compiled_trainer(recipe, work.width)
+    structure = jax.tree.structure(jax.eval_shape(lambda: trainer.start([0] * work.width)))
     running: dict[Any, tuple[Chunk, int]] = {}
 
     def send(chunk: Chunk, leaves: list[np.ndarray] | None, step: int) -> None:
@@ -60,11 +55,8 @@ def _run(ray: Any, work: Work) -> None:
         running[handle] = (chunk, step)
 
     for chunk, step in work.unfinished():
-        learners = work.store.resume(chunk, blank) if step else None
-        leaves = None
-        if learners is not None:
-            leaves = [_fill(np.asarray(x), work.width) for x in jax.tree.leaves(learners)]
-        send(chunk, leaves, step)
+        learners = resumed(work, trainer, chunk, step) if step else None
+        send(chunk, [np.asarray(x) for x in jax.tree.leaves(learners)] or None, step)
     while running:
         (handle,), _ = ray.wait(list(running), num_returns=1)
         chunk, step = running.pop(handle)
@@ -77,10 +69,11 @@ def _run(ray: Any, work: Work) -> None:
             ) from error
         learners = jax.tree.unflatten(structure, leaves)
         rows = [row for report in reports for row in report]
-        work.record(chunk, learners, rows)
+        stopping = work.watcher.wants_to_stop()
+        work.record(chunk, learners, rows, stopping=stopping)
         work.tell(reports[-1], len(chunk) * (reports[-1][0].step - step))
         if reports[-1][0].step < recipe.train_steps:
-            if work.watcher.wants_to_stop():
+            if stopping:
                 raise Stopped
             send(chunk, leaves, reports[-1][0].step)
 
@@ -94,17 +87,13 @@ def _advance(
     until: int,
 ) -> tuple[list[np.ndarray], list[Any]]:
     """On a worker: take a chunk from one step to another."""
-    trainer = _TRAINERS.setdefault((recipe, width), Trainer(recipe, width))
-    learners = trainer.start(jnp.asarray(seeds, jnp.int32))
+    trainer = compiled_trainer(recipe, width)
+    learners = trainer.start(seeds)
     if leaves is not None:
         structure = jax.tree.structure(learners)
-        learners = trainer.place(jax.tree.unflatten(structure, [jnp.asarray(x) for x in leaves]))
+        learners = jax.tree.unflatten(structure, [jnp.asarray(x) for x in leaves])
     reports = []
     for after, rows in advance(trainer, learners, step, until):
         learners = after
         reports.append(rows)
     return [np.asarray(x) for x in jax.tree.leaves(learners)], reports
-
-
-def _fill(x: np.ndarray, width: int) -> np.ndarray:
-    return np.concatenate([x, np.repeat(x[-1:], width - len(x), axis=0)])

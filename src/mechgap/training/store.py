@@ -73,8 +73,9 @@ class MetricRow:
 
     seed: int
     step: int
-    loss: float
-    validation: float
+    loss: float | None
+    """None where it was not a number, as everywhere here."""
+    validation: float | None
     test: float | None
     test_of_best: float | None
 

@@ -6,7 +6,7 @@ that happens: in this process (`local`) or on a cluster (`ray_engine`). Both lea
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +41,9 @@ class Progress:
 
 class Watcher:
     """Is told how training goes, and says when to stop. This one is not interested."""
+
+    def begin(self) -> None:
+        """Called when there is something to do, before programs are compiled."""
 
     def progress(self, standing: Progress) -> None:
         """Called after every report."""
@@ -86,13 +89,17 @@ class Work:
                 standing.append((chunk, step))
                 if problem:
                     self.watcher.say(problem)
+        if standing:
+            self.watcher.begin()
         return sorted(standing, key=lambda item: -item[1])
 
     def places(self, chunk: Chunk) -> list[int]:
         """The chunk's seeds at full width: a last one that is smaller repeats its last seed."""
         return [*chunk, *[chunk[-1]] * (self.width - len(chunk))]
 
-    def record(self, chunk: Chunk, learners: Learner, rows: Sequence[MetricRow]) -> None:
+    def record(
+        self, chunk: Chunk, learners: Learner, rows: Sequence[MetricRow], *, stopping: bool
+    ) -> None:
         """Take note of a chunk's new standing: in the folder when it is due, or at the end."""
         mine = jax.tree.map(lambda x: x[: len(chunk)], learners)
         pending = self._unrecorded.setdefault(chunk, [])
@@ -103,7 +110,7 @@ class Work:
             self.store.finish(chunk, mine, pending)
         elif (
             now - self._recorded.setdefault(chunk, self.began) >= self.checkpoint_seconds
-            or self.watcher.wants_to_stop()
+            or stopping
         ):
             self.store.checkpoint(chunk, mine, pending)
             self._recorded[chunk] = now
@@ -128,13 +135,18 @@ class Work:
                 seeds=len(self.seeds),
                 step=max(row.step for row in rows),
                 steps=self.recipe.train_steps,
-                loss=float(np.mean([row.loss for row in rows])),
-                validation=float(np.mean([row.validation for row in rows])),
+                loss=_mean(row.loss for row in rows),
+                validation=_mean(row.validation for row in rows),
                 rate=rate,
                 reached=reached,
                 seconds_left=(total - reached) / rate if rate else float("nan"),
             )
         )
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    """The mean of those that are numbers."""
+    return float(np.mean([v for v in values if v is not None and np.isfinite(v)] or [np.nan]))
 
 
 Engine = Callable[[Work], None]
