@@ -4,9 +4,9 @@
 
 Both train on batches of 32 graphs of 4, 7, 11, 13 and 16 nodes in turn, sampling included, each
 with its own padding, each in a process of its own with its own threads. dm-clrs trains one seed, as
-its run.py does; mechgap one seed per core (hidden 128) or 32 side by side per core (hidden 4). First
-both compute the loss of the same parameters on the same batch, which must agree. Stop everything
-else on the machine before.
+its run.py does; mechgap one seed per core (hidden 128) or 32 side by side per core (hidden 4).
+First both compute the loss of the same parameters on the same batch, which must agree. Stop
+everything else on the machine before.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from measuring import save
@@ -76,11 +77,13 @@ def mechgap_rate(recipe: Recipe, seconds: float) -> float:
         trainer.start(range(i * width, (i + 1) * width), device) for i, device in enumerate(devices)
     ]
     steps = 2 * len(recipe.train_lengths)
+    threads = ThreadPoolExecutor(len(devices))
+
+    def one(learners: Any) -> Any:
+        return jax.block_until_ready(trainer.advance(learners, steps)[0])
 
     def cycle() -> None:
-        advanced = [trainer.advance(lane, steps) for lane in lanes]
-        lanes[:] = [learners for learners, _ in advanced]
-        jax.block_until_ready(lanes)
+        lanes[:] = threads.map(one, lanes)
 
     cycle()
     return _rate(cycle, steps * width * len(devices), seconds)
@@ -154,7 +157,7 @@ def main() -> None:
                 }
             )
             print(rows[-1], flush=True)
-    save("training", {"unit": "seed-steps per second", "settings": rows})
+            save("training", {"unit": "seed-steps per second", "settings": rows})
 
 
 if __name__ == "__main__":

@@ -1,8 +1,17 @@
 """Every jaxtyping shape in the package is checked while the tests run."""
 
+import atexit
 import logging
+import os
+import shutil
+import tempfile
 
 from jaxtyping import install_import_hook
+
+# What one test compiled, no other process of this run compiles again.
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="mechgap-tests-")
+    atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 
 install_import_hook("mechgap", "beartype.beartype")
 logging.getLogger("absl").setLevel(logging.ERROR)  # dm-clrs logs each sampler that it builds

@@ -14,9 +14,7 @@ from mechgap.training.loss import groups_by_length, loss, loss_and_gradient
 CASES = [
     ("bfs", {}),
     ("bellman_ford", {"nb_heads": 2, "use_edge_info": True}),
-    ("dfs", {}),
-    ("bfs", {"hint_mode": "none"}),
-    ("bellman_ford", {"hint_mode": "decoded_only"}),
+    ("dfs", {"hint_mode": "decoded_only"}),
 ]
 
 
@@ -37,11 +35,10 @@ def test_groups_have_the_batchs_loss_and_gradient(task, options):
         network = Network.initial(task, jax.random.key(2), config)
         network = jax.tree.map(lambda x: x.astype(jnp.float64), network)
         value, gradient = eqx.filter_jit(eqx.filter_value_and_grad(loss))(network, batch)
-        for groups in (1, 4):
-            cut, needed = groups_by_length(batch, groups)
-            grouped = eqx.filter_jit(loss_and_gradient)(network, cut, needed)
-            assert abs(grouped[0] - value) <= 1e-12 * abs(value)
-            assert largest_error(grouped[1], gradient) <= 1e-9
+        cut, needed = groups_by_length(batch, 4)
+        grouped = eqx.filter_jit(loss_and_gradient)(network, cut, needed)
+        assert abs(grouped[0] - value) <= 1e-12 * abs(value)
+        assert largest_error(grouped[1], gradient) <= 1e-9
 
 
 def test_groups_are_sorted_and_whole():
