@@ -7,7 +7,7 @@ import numpy as np
 from mechgap.interop.dm_clrs import baseline_model, from_haiku, to_feedback, to_haiku
 from mechgap.tasks.sampling import sample
 from mechgap.training.loss import groups_by_length, loss_and_gradient
-from mechgap.training.population import _update, initial, optimizer
+from mechgap.training.population import Learner, _update, initial, optimizer
 from mechgap.training.recipe import make_recipe
 
 
@@ -28,9 +28,8 @@ def test_three_updates_are_dm_clrs():
         model.opt_state = model.opt.init(model.params)
         network = from_haiku(recipe.task, recipe.network_config, model.params)
         learner = initial(recipe, jnp.int32(0))
-        learner = learner.__class__(
-            **{**vars(learner), "network": network, "optimizer": optimizer(recipe).init(network)}
-        )
+        state = optimizer(recipe).init(network)  # pyright: ignore[reportArgumentType]
+        learner = Learner(**{**vars(learner), "network": network, "optimizer": state})
         groups, needed = groups_by_length(batch, 2)
         before = to_haiku(network)
         for _ in range(3):
