@@ -50,7 +50,11 @@ def test_the_cases_cover_every_pair():
         assert set(itertools.product(first, second)) == {(case[i], case[j]) for case in CASES}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+@pytest.mark.parametrize(
+    "case",
+    [c if c in DEFAULTS else pytest.param(c, marks=pytest.mark.slow) for c in CASES],
+    ids=lambda case: "-".join(map(str, case)),
+)
 def test_predictions_loss_and_gradients_are_dm_clrs(case, record_property):
     task, *rest = case
     config = NetworkConfig(**dict(zip(list(FACTORS)[1:], rest, strict=True)))

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from mechgap.training.store import Store
 
 OPTIONS = ["--hidden-size", "4", "--train-lengths", "4", "--batch-size", "4", "--steps", "200",
@@ -37,6 +39,7 @@ def workers() -> list[int]:
     return sorted(found)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_nothing_but_time(tmp_path):
     local, cluster = tmp_path / "local", tmp_path / "ray"
     subprocess.run(train(local, "--devices", "1"), check=True, capture_output=True)
