@@ -277,6 +277,7 @@ def test_a_frozen_processor_stays(tmp_path):
     assert (start.encoders.linears["pos"].weight[0] != end.encoders.linears["pos"].weight).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regularizer", ["l1", "l2"])
 def test_a_penalty_makes_weights_smaller(whole, tmp_path, regularizer):
     recipe = replace(
@@ -326,6 +327,7 @@ def test_metrics_as_csv_and_parquet(whole, tmp_path):
 # On the command line
 
 
+@pytest.mark.slow
 def test_devices_do_not_change_a_bit(tmp_path):
     """Each core is a device of JAX here, and its seeds run on it alone."""
     for devices in ("1", "2"):
