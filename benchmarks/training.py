@@ -71,7 +71,7 @@ def mechgap_rate(recipe: Recipe, seconds: float) -> float:
     from mechgap.training.train import default_chunk
 
     width = default_chunk(recipe)
-    trainer = compiled_trainer(recipe, width)
+    trainer = compiled_trainer(recipe)
     devices = jax.devices()[:CORES]
     lanes = [
         trainer.start(range(i * width, (i + 1) * width), device) for i, device in enumerate(devices)

@@ -98,7 +98,7 @@ def test_a_run_can_be_read_by_a_person_and_by_any_tool(whole):
 
 def test_a_seed_depends_on_itself_alone():
     """Whoever is beside it: the same initial parameters, to the bit."""
-    alone, beside = Trainer(RECIPE, 1).start([2]), Trainer(RECIPE, 3).start([7, 1, 2])
+    alone, beside = Trainer(RECIPE).start([2]), Trainer(RECIPE).start([7, 1, 2])
     for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(beside), strict=True):
         assert (a[0] == b[2]).all()
 
@@ -269,7 +269,7 @@ def test_a_seed_that_diverges_is_recorded_and_never_averaged(tmp_path):
 def test_a_frozen_processor_stays(tmp_path):
     recipe = replace(RECIPE, freeze_processor=True)
     trained(tmp_path / "run", seeds=[0], chunk=1, recipe=recipe)
-    start = Trainer(RECIPE, 1).start([0]).network
+    start = Trainer(RECIPE).start([0]).network
     with Store.reading(tmp_path / "run") as store:
         end = store.network(0, "last")
     for a, b in zip(jax.tree.leaves(start.processor), jax.tree.leaves(end.processor), strict=True):
@@ -306,6 +306,8 @@ def test_jobs_that_shared_the_seeds_are_merged(whole, tmp_path):
         pass
     with pytest.raises(InvalidInput, match="batch_size: 4 → 5"):
         merge_runs([whole, tmp_path / "c"], tmp_path / "other")
+    assert not (tmp_path / "again").exists()
+    assert not (tmp_path / "other").exists()
 
 
 def test_metrics_as_csv_and_parquet(whole, tmp_path):
@@ -322,6 +324,9 @@ def test_metrics_as_csv_and_parquet(whole, tmp_path):
     assert table["validation"].to_pylist() == [row.validation for row in expected]
     with pytest.raises(InvalidInput, match="unknown format 'xls'"):
         export_metrics(whole, None, "xls")
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(InvalidInput, match="cannot write"):
+        export_metrics(whole, tmp_path / "file" / "m.csv", "csv")
 
 
 # On the command line

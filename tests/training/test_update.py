@@ -7,7 +7,7 @@ import numpy as np
 from mechgap.interop.dm_clrs import baseline_model, from_haiku, to_feedback, to_haiku
 from mechgap.tasks.sampling import sample
 from mechgap.training.loss import groups_by_length, loss_and_gradient
-from mechgap.training.population import Learner, _update, initial, optimizer
+from mechgap.training.population import Learner, initial, optimizer, update
 from mechgap.training.recipe import make_recipe
 
 
@@ -35,7 +35,7 @@ def test_three_updates_are_dm_clrs():
         for _ in range(3):
             model.feedback(jax.random.PRNGKey(0), feedback)
             value, gradient = jax.jit(loss_and_gradient)(learner.network, groups, needed)
-            learner = _update(recipe, learner, value, gradient)
+            learner = update(recipe, learner, value, gradient)
         after = to_haiku(learner.network)
     for module, named in model.params.items():
         for name, theirs in named.items():

@@ -5,11 +5,12 @@ Both places where GATv2 looks at pairs of nodes have one form. With ``ζ_ij = v_
     attention         a_ij = Σ_f ω_f · leaky_relu(u_i + ζ_ij)_f
     pointer decoder   a_ij = Σ_f ω_f · max(u_i, ζ_ij)_f
 
-Nearly all time of a training step goes here, into a tensor of nodes × nodes × hidden. Its gradient
-is written by hand. With s the derivative of the activation with respect to ζ and g that of a_ij,
-everything follows from three sums of ``g s``: over senders (rows), over receivers (columns) and
-over both, weighted by the edge's channels (mixed). Even dω does, since both activations are
-homogeneous: ``leaky_relu(z) = s z`` and ``max(u, ζ) = (1 - s) u + s ζ``.
+Written plainly, both make a tensor of nodes × nodes × hidden, the largest of a training step, and
+its gradient makes several more. So the gradient is written by hand. With s the derivative of the
+activation with respect to ζ and g that of a_ij, everything follows from three sums of ``g s``: over
+senders (rows), over receivers (columns) and over both, weighted by the edge's channels (mixed).
+Even dω does, since both activations are homogeneous: ``leaky_relu(z) = s z`` and
+``max(u, ζ) = (1 - s) u + s ζ``.
 
 On a CPU with a C++ compiler both directions run as native code (`native`), which never stores the
 tensor; elsewhere as plain JAX.

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -17,7 +18,11 @@ def export_metrics(folder: Path, out: Path | None, file_format: str) -> Path:
     with Store.reading(folder) as store:
         rows = store.metrics()
     path = out or folder / f"metrics.{file_format}"
-    write_file(path, _csv(rows) if file_format == "csv" else _parquet(rows))
+    data = _csv(rows) if file_format == "csv" else _parquet(rows)
+    try:
+        write_file(path, data)
+    except OSError as error:
+        raise InvalidInput(f"cannot write '{path}': {error}") from error
     return path
 
 
@@ -42,27 +47,30 @@ def _parquet(rows: Sequence[MetricRow]) -> bytes:
 
 
 def merge_runs(folders: Sequence[Path], out: Path) -> int:
-    """A run with the finished seeds of several others; how many it has."""
+    """A run with the finished seeds of several others; how many it has.
+
+    Everything is checked before anything is written.
+    """
     if not folders:
         raise InvalidInput("there must be at least one run to merge; got none")
-    with Store.reading(folders[0]) as first:
-        recipe, chunk = first.recipe, first.about["chunk"]
-    with Store.writing(out, recipe, chunk) as merged:
-        for folder in folders:
-            with Store.reading(folder) as source:
-                changes = recipe.differences(source.recipe)
-                if changes:
-                    raise InvalidInput(
-                        f"'{folder}' has another recipe than '{folders[0]}' "
-                        f"({'; '.join(changes)}); only runs with one recipe can be merged"
-                    )
-                present = {row.seed for row in merged.seeds()}
-                finished = [r.seed for r in source.seeds() if r.state in {"finished", "diverged"}]
-                if again := sorted(present & set(finished)):
-                    raise InvalidInput(
-                        f"'{folder}' has seeds that another run has too: {again}. Seeds of one "
-                        "population must differ"
-                    )
-                for seed in finished:
-                    merged.adopt(source, seed)
-        return len(merged.seeds())
+    with ExitStack() as opened:
+        sources = [opened.enter_context(Store.reading(folder)) for folder in folders]
+        recipe, chunk = sources[0].recipe, sources[0].about["chunk"]
+        taken: dict[int, Store] = {}
+        for source in sources:
+            if changes := recipe.differences(source.recipe):
+                raise InvalidInput(
+                    f"'{source.folder}' has another recipe than '{folders[0]}' "
+                    f"({'; '.join(changes)}); only runs with one recipe can be merged"
+                )
+            finished = [r.seed for r in source.seeds() if r.state in {"finished", "diverged"}]
+            if again := sorted(taken.keys() & set(finished)):
+                raise InvalidInput(
+                    f"'{source.folder}' has seeds that another run has too: {again}. Seeds of one "
+                    "population must differ"
+                )
+            taken |= dict.fromkeys(finished, source)
+        with Store.writing(out, recipe, chunk) as merged:
+            for seed, source in taken.items():
+                merged.adopt(source, seed)
+            return len(merged.seeds())

@@ -17,7 +17,7 @@ def on_this_machine(devices: int | None = None) -> Engine:
     def engine(work: Work) -> None:
         waiting = work.unfinished()
         lanes = min(devices or len(jax.devices()), len(jax.devices()))
-        trainer = compiled_trainer(work.recipe, work.width)
+        trainer = compiled_trainer(work.recipe)
         with ThreadPoolExecutor(lanes) as threads:
             for i in range(0, len(waiting), lanes):
                 _together(work, trainer, waiting[i : i + lanes], threads)
@@ -26,9 +26,9 @@ def on_this_machine(devices: int | None = None) -> Engine:
 
 
 @cache
-def compiled_trainer(recipe: Recipe, width: int) -> Trainer:
+def compiled_trainer(recipe: Recipe) -> Trainer:
     """A trainer, kept with its compiled programs for whoever needs the same again."""
-    return Trainer(recipe, width)
+    return Trainer(recipe)
 
 
 def resumed(work: Work, trainer: Trainer, chunk: Chunk, step: int, device=None) -> Learner:

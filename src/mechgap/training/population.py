@@ -57,13 +57,13 @@ class Report(NamedTuple):
 
 
 class Trainer:
-    """A recipe as compiled programs for one chunk: start its seeds, advance them, look at them.
+    """A recipe as compiled programs for a chunk: start its seeds, advance them, look at them.
 
     A program runs where its learners are, and is the same on every device.
     """
 
-    def __init__(self, recipe: Recipe, chunk: int):
-        self.recipe, self.chunk = recipe, chunk
+    def __init__(self, recipe: Recipe):
+        self.recipe = recipe
         self._start = jax.jit(jax.vmap(partial(initial, recipe)))
         self._advance = jax.jit(partial(advance, recipe), donate_argnums=0)
         self._report = jax.jit(partial(report, *_held_out(recipe)), donate_argnums=0)
@@ -116,7 +116,7 @@ def advance(
         batches = [partial(_gradients, recipe, nodes) for nodes in recipe.train_lengths]
         now = learners.step[0] % len(batches)
         loss, gradients = jax.lax.switch(now, batches, learners)
-        return jax.vmap(partial(_update, recipe))(learners, loss, gradients), total + loss
+        return jax.vmap(partial(update, recipe))(learners, loss, gradients), total + loss
 
     nothing = jnp.zeros(learners.seed.shape, jnp.float32)
     learners, total = jax.lax.fori_loop(0, steps, one, (learners, nothing))
@@ -171,7 +171,8 @@ def _is_narrow(recipe: Recipe) -> bool:
     return recipe.hidden_size <= 16
 
 
-def _update(recipe: Recipe, learner: Learner, loss: Float[Array, ""], gradient: Network) -> Learner:
+def update(recipe: Recipe, learner: Learner, loss: Float[Array, ""], gradient: Network) -> Learner:
+    """One seed after one step of the optimiser."""
     network = learner.network
     if recipe.regularization:
         penalty = jax.grad(partial(weight_penalty, recipe.regularizer))(network)

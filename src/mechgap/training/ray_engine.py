@@ -45,13 +45,13 @@ def _run(ray: Any, work: Work) -> None:
     task = ray.remote(num_cpus=1, max_retries=RETRIES, runtime_env=environment)(_advance)
     recipe = work.recipe
     stride = REPORTS_PER_TASK * recipe.eval_every
-    trainer = compiled_trainer(recipe, work.width)
+    trainer = compiled_trainer(recipe)
     structure = jax.tree.structure(jax.eval_shape(lambda: trainer.start([0] * work.width)))
     running: dict[Any, tuple[Chunk, int]] = {}
 
     def send(chunk: Chunk, leaves: list[np.ndarray] | None, step: int) -> None:
         until = min(recipe.train_steps, (step // stride + 1) * stride)
-        handle = task.remote(recipe, work.width, work.places(chunk), leaves, step, until)
+        handle = task.remote(recipe, work.places(chunk), leaves, step, until)
         running[handle] = (chunk, step)
 
     for chunk, step in work.unfinished():
@@ -80,14 +80,13 @@ def _run(ray: Any, work: Work) -> None:
 
 def _advance(
     recipe: Recipe,
-    width: int,
     seeds: list[int],
     leaves: list[np.ndarray] | None,
     step: int,
     until: int,
 ) -> tuple[list[np.ndarray], list[Any]]:
     """On a worker: take a chunk from one step to another."""
-    trainer = compiled_trainer(recipe, width)
+    trainer = compiled_trainer(recipe)
     learners = trainer.start(seeds)
     if leaves is not None:
         structure = jax.tree.structure(learners)
