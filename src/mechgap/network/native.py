@@ -10,60 +10,64 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 
-_SOURCE = Path(__file__).with_name("pairwise.cc")
 _FLAGS = (
     *("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-w"),
     # Sums may be reordered, as any BLAS does. Infinities and NaN keep their meaning.
     *("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fassociative-math"),
 )
-
-
-MOST_CHANNELS = 5
-"""The largest number of edge channels that the native code is made for."""
+_WIDTHS = {jnp.dtype("float32"): "f32", jnp.dtype("float64"): "f64"}
 
 
 @cache
-def available() -> bool:
-    """Whether native code can be used here; builds it the first time."""
+def available(source: Path, functions: tuple[str, ...]) -> bool:
+    """Whether this source's functions can be called here; builds it the first time."""
     if os.environ.get("MECHGAP_NATIVE") == "0" or jax.default_backend() != "cpu":
         return False
-    library = _library()
+    library = _library(source)
     if library is None:
         return False
-    for name in ("forward_f32", "forward_f64", "backward_f32", "backward_f64"):
-        symbol = getattr(library, f"pairwise_{name}")
+    for name in (f"{function}_{width}" for function in functions for width in _WIDTHS.values()):
         jax.ffi.register_ffi_target(
-            f"mechgap_pairwise_{name}", jax.ffi.pycapsule(symbol), platform="cpu"
+            f"mechgap_{name}", jax.ffi.pycapsule(getattr(library, name)), platform="cpu"
         )
     return True
 
 
-def _library() -> ctypes.CDLL | None:
+def call(function: str, shapes: Sequence[tuple[int, ...]], *operands: Array, **attributes):
+    """A native function of arrays of one dtype. Under `jax.vmap` axes are added in front."""
+    dtype = operands[0].dtype
+    results = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
+    name = f"mechgap_{function}_{_WIDTHS[dtype]}"
+    return jax.ffi.ffi_call(name, results, vmap_method="broadcast_all")(*operands, **attributes)
+
+
+def _library(source: Path) -> ctypes.CDLL | None:
     """The compiled code, from the cache or new; None where there is no way to compile."""
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
     if compiler is None:
         return None
     include = jax.ffi.include_dir()
     # The processor is part of the name: a home folder can be shared between machines.
-    made_of = (_SOURCE.read_text(), *_FLAGS, compiler, version("jaxlib"), _processor())
+    made_of = (source.read_text(), *_FLAGS, compiler, version("jaxlib"), _processor())
     digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
     folder = cache_folder()
-    built = folder / f"pairwise-{digest}.so"
+    built = folder / f"{source.stem}-{digest}.so"
     try:
         if not built.exists():
+            print(f"mechgap: compiling {source.name} for this machine, once", file=sys.stderr)
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=folder) as place:
-                fresh = Path(place) / "pairwise.so"
-                command = [compiler, *_FLAGS, f"-I{include}", str(_SOURCE), "-o", str(fresh)]
+                fresh = Path(place) / built.name
+                command = [compiler, *_FLAGS, f"-I{include}", str(source), "-o", str(fresh)]
                 subprocess.run(command, check=True, capture_output=True)
                 fresh.replace(built)
         return ctypes.CDLL(str(built))
@@ -83,28 +87,3 @@ def _processor() -> str:
     except OSError:
         return sys.platform
     return "".join(line for line in text.splitlines()[:40] if line.startswith(("flags", "model")))
-
-
-def forward(kind: int, slope: float, u: Array, v: Array, edges: Array, weight: Array, omega: Array):
-    """The scores, ``[batch, heads, nodes, nodes]``."""
-    batch, nodes, _ = u.shape
-    shape = jax.ShapeDtypeStruct((batch, omega.shape[0], nodes, nodes), u.dtype)
-    return _call("forward", (shape,), kind, slope, u, v, edges, weight, omega)[0]
-
-
-def backward(kind: int, slope: float, *operands: Array):
-    """The gradients of u, v and edges, and of weight and omega per sample."""
-    u, v, edges, weight, omega = operands[:5]
-    each = [(u.shape[0], *weight.shape), (u.shape[0], *omega.shape)]
-    shapes = [jax.ShapeDtypeStruct(s, u.dtype) for s in (u.shape, v.shape, edges.shape, *each)]
-    return _call("backward", shapes, kind, slope, *operands)
-
-
-def _call(name: str, shapes, kind: int, slope: float, *operands: Array):
-    width = {jnp.dtype("float32"): "f32", jnp.dtype("float64"): "f64"}[operands[0].dtype]
-    call = jax.ffi.ffi_call(
-        f"mechgap_pairwise_{name}_{width}",
-        shapes,
-        vmap_method="broadcast_all",
-    )
-    return call(*operands, kind=np.int64(kind), slope=np.float64(slope))

@@ -17,9 +17,11 @@ tensor; elsewhere as plain JAX.
 """
 
 from enum import IntEnum
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from mechgap.network import native
@@ -35,6 +37,9 @@ class Meeting(IntEnum):
 SLOPE = 0.01
 """dm-clrs's slope of the leaky relu."""
 
+MOST_CHANNELS = 5
+"""The largest number of edge channels that the native code is made for."""
+
 Nodes = Float[Array, "batch nodes hidden"]
 Edges = Float[Array, "batch nodes nodes channels"]
 Weight = Float[Array, "channels hidden"]
@@ -46,8 +51,10 @@ def _scores(
     meeting: Meeting, u: Nodes, v: Nodes, edges: Edges, weight: Weight, omega: Omega
 ) -> Scores:
     """The scores ``[batch, heads, receivers, senders]`` of all pairs."""
-    if _uses_native(edges):
-        return native.forward(int(meeting), SLOPE, u, v, edges, weight, omega)
+    if runs_natively(edges.shape[-1]):
+        batch, nodes, _ = u.shape
+        shapes = [(batch, omega.shape[0], nodes, nodes)]
+        return _call("pairwise_forward", shapes, meeting, u, v, edges, weight, omega)[0]
     zeta = v[:, None] + edges @ weight
     if meeting is Meeting.LEAKY_RELU:
         active = jax.nn.leaky_relu(u[:, :, None] + zeta, SLOPE)
@@ -60,8 +67,15 @@ def _scores(
 pairwise = jax.custom_vjp(_scores, nondiff_argnums=(0,))
 
 
-def _uses_native(edges: Edges) -> bool:
-    return edges.shape[-1] <= native.MOST_CHANNELS and native.available()
+def runs_natively(channels: int) -> bool:
+    """Whether native code is used for edges of so many channels."""
+    return channels <= MOST_CHANNELS and native.available(
+        Path(__file__).with_suffix(".cc"), ("pairwise_forward", "pairwise_backward")
+    )
+
+
+def _call(function: str, shapes: list[tuple[int, ...]], meeting: Meeting, *operands: Array):
+    return native.call(function, shapes, *operands, kind=np.int64(meeting), slope=np.float64(SLOPE))
 
 
 def _forward(meeting: Meeting, *operands: Array):
@@ -70,8 +84,12 @@ def _forward(meeting: Meeting, *operands: Array):
 
 def _backward(meeting: Meeting, operands: tuple[Array, ...], grad: Scores):
     u, v, edges, weight, omega = operands
-    if _uses_native(edges):
-        d_u, d_v, d_edges, d_weight, d_omega = native.backward(int(meeting), SLOPE, *operands, grad)
+    if runs_natively(edges.shape[-1]):
+        each = [(u.shape[0], *weight.shape), (u.shape[0], *omega.shape)]  # per sample
+        shapes = [u.shape, v.shape, edges.shape, *each]
+        d_u, d_v, d_edges, d_weight, d_omega = _call(
+            "pairwise_backward", shapes, meeting, *operands, grad
+        )
         return d_u, d_v, d_edges, jnp.sum(d_weight, 0), jnp.sum(d_omega, 0)
     zeta = v[:, None] + edges @ weight
     here = u[:, :, None]

@@ -73,9 +73,14 @@ def loss_and_gradient(
     return value, gradient
 
 
+def by_length(batch: Batch) -> Batch:
+    """The same samples, shortest first."""
+    return batch[jnp.argsort(batch.lengths)]
+
+
 def groups_by_length(batch: Batch, groups: int) -> tuple[Batch, Int[Array, "groups"]]:
     """A batch cut into equal groups, shortest samples first, and the steps that each needs."""
-    ordered = batch[jnp.argsort(batch.lengths)]
+    ordered = by_length(batch)
     size = batch.size // groups
 
     def cut(axis: int, x: Array) -> Array:

@@ -21,7 +21,8 @@ from mechgap.tasks.batch import Batch
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.tasks.scores import output_scores
-from mechgap.training.loss import groups_by_length, loss_and_gradient
+from mechgap.training import narrow
+from mechgap.training.loss import by_length, groups_by_length, loss_and_gradient
 from mechgap.training.recipe import Recipe, Regularizer
 
 VALIDATION_GRAPHS = 64
@@ -128,22 +129,25 @@ def _gradients(
 ) -> tuple[Float[Array, "seeds"], Network]:
     """Each seed's loss and gradient on its own batch of graphs."""
 
-    def draw(seed: Int[Array, ""], step: Int[Array, ""]) -> tuple[Batch, Int[Array, "groups"]]:
+    def draw(seed: Int[Array, ""], step: Int[Array, ""]) -> Batch:
         key = jax.random.fold_in(_key(seed, "data"), step)
-        batch = sample(
+        return sample(
             recipe.task,
             key,
             batch_size=recipe.batch_size,
             nodes=nodes,
             random_pos=recipe.random_pos,
         )
-        return groups_by_length(batch, _groups(recipe, nodes))
 
     def of(network: Network, groups: Batch, steps, seed, step):
         key = jax.random.fold_in(_key(seed, "dropout"), step)
         return loss_and_gradient(network, groups, steps, key, 2 if _is_narrow(recipe) else 4)
 
-    groups, needed = jax.vmap(draw)(learners.seed, learners.step)
+    batches = jax.vmap(draw)(learners.seed, learners.step)
+    if narrow.applies(recipe.task, recipe.network_config):
+        return jax.vmap(narrow.loss_and_gradient)(learners.network, jax.vmap(by_length)(batches))
+    cut = partial(groups_by_length, groups=_groups(recipe, nodes))
+    groups, needed = jax.vmap(cut)(batches)
     # All seeds take as many steps as the longest needs, so that skipping is one decision.
     together = jnp.max(needed, axis=0)
     if learners.seed.shape[0] == 1:  # without a seed axis XLA finds its plain matrix products
