@@ -41,3 +41,9 @@ def save(name: str, numbers: dict[str, Any]) -> None:
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps({"machine": machine(), **numbers}, indent=1) + "\n")
     print(f"written: {path.relative_to(RESULTS.parent.parent)}")
+
+
+def earlier(name: str) -> dict[str, Any]:
+    """What this benchmark wrote before, or nothing."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else {}

@@ -16,9 +16,10 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import Any
 
-from measuring import save
+from measuring import earlier, save
 from mechgap.training.engines import use_cores
 from mechgap.training.recipe import Recipe, make_recipe
 
@@ -133,6 +134,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0, help="per side and setting")
     parser.add_argument("--hidden", type=int, nargs="*", default=[128, 4])
+    parser.add_argument("--tasks", nargs="*", default=["bfs", "bellman_ford"])
     parser.add_argument("--side", choices=list(SIDES), help=argparse.SUPPRESS)
     parser.add_argument("--task", default="bfs", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -140,9 +142,11 @@ def main() -> None:
         recipe = make_recipe(given.task, overrides={"hidden_size": given.hidden[0]})
         print(json.dumps(SIDES[given.side](recipe, given.seconds)))
         return
-    rows = []
+    again = set(product(given.tasks, given.hidden))
+    stored = earlier("training").get("settings", [])
+    rows = [row for row in stored if (row["task"], row["hidden_size"]) not in again]
     for hidden in given.hidden:
-        for task in ("bfs", "bellman_ford"):
+        for task in given.tasks:
             found = {side: in_its_own_process(side, task, hidden, given.seconds) for side in SIDES}
             if found["loss"] > 1e-5:
                 raise SystemExit(f"the losses differ by {found['loss']:.1e}")

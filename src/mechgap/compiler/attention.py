@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from mechgap.compiler.affine import Affine, affine, term
 from mechgap.compiler.domain import Domain
@@ -138,6 +137,12 @@ def _self_bonus(
             rows.append((case, ineligible - least + m, -m))
         else:
             rows.append((case, ineligible - least + m, worst_eligible - most - m))
+    most_low, least_high = max(low for _, low, _ in rows), min(high for *_, high in rows)
+    if most_low <= least_high:  # one constant, the smallest, is right in every case
+        return Affine({}, float(min(max(most_low, 0.0), least_high)))
+    # Imported here because it takes as long as a compilation, and most programs need none.
+    from scipy.optimize import linprog
+
     # Columns: the constant and the flags' coefficients, each as positive minus negative part.
     columns = np.array([[1.0, *(case[flag] for flag in flags)] for case, _, _ in rows])
     both = np.hstack([columns, -columns])

@@ -93,7 +93,7 @@ def write(
             theirs = program.inputs[ours]
             row = np.zeros((1, hidden), dtype)
             row[0, unit] = 1.0
-            encoders[theirs] = Linear(jnp.asarray(row), jnp.zeros(hidden, dtype))
+            encoders[theirs] = Linear(jnp.asarray(row), jnp.asarray(np.zeros(hidden, dtype)))
     decoders = {
         name: _decoder(program, domain, layout, component, zero.decoders[name])
         for name, component in {**program.hints, **program.output}.items()

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mechgap.errors import InvalidInput
-from mechgap.network.config import NetworkConfig
+from mechgap.network.config import HintMode, NetworkConfig
 from mechgap.network.decoders import GraphDecoder, NodeDecoder, PointerDecoder
 from mechgap.network.linear import Linear
 from mechgap.network.network import Network
@@ -122,6 +122,36 @@ def from_haiku(task: Task | str, config: NetworkConfig, parameters: HaikuParamet
             (jnp.asarray(norm["scale"]), jnp.asarray(norm["offset"])),
         )
     return network
+
+
+def config_of(
+    task: Task | str, parameters: HaikuParameters, nb_msg_passing_steps: int = 1
+) -> NetworkConfig:
+    """The shape of the dm-clrs network that has these parameters.
+
+    All but the number of message-passing steps, which leaves no trace in them.
+    """
+    task = get_task(task)
+    first = f"{_PROCESSOR}/linear"
+    if first not in parameters or np.ndim(parameters[first].get("w", 0)) != 2:
+        raise InvalidInput(
+            f"these are not parameters of dm-clrs's GATv2: {first}/w is missing. Tensors are named "
+            "<module>/<w|b|scale|offset>, as Haiku names them"
+        )
+    heads = 0
+    while _head_name(heads) in parameters:
+        heads += 1
+    hints = [f.name for f in task.hints]
+    encoded = any(f"{_CODERS}_{name}_enc_linear" in parameters for name in hints)
+    decoded = any(f"{_CODERS}_{name}_dec_linear" in parameters for name in hints)
+    mode = HintMode.DECODED_ONLY if decoded else HintMode.NONE
+    return NetworkConfig(
+        hidden_size=int(np.shape(parameters[first]["w"])[1]),
+        nb_heads=max(1, heads),
+        nb_msg_passing_steps=nb_msg_passing_steps,
+        use_ln=_NORM in parameters,
+        hint_mode=HintMode.ENCODED_DECODED if encoded else mode,
+    )
 
 
 def _check_fit(expected: HaikuParameters, parameters: HaikuParameters) -> None:

@@ -83,23 +83,28 @@ def write_tensors(
         partial.unlink(missing_ok=True)
 
 
-def load_network(path: Path | str) -> tuple[Network, dict[str, Any]]:
-    """A network and what its maker said about it. A damaged or foreign file is a clear error."""
-    place = Path(path)
+def read_tensors(place: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The tensors and the metadata of a safetensors file."""
     if not place.is_file():
         raise InvalidInput(f"there is no file '{place}'")
     try:
         with safe_open(place, framework="numpy") as stored:
             metadata = stored.metadata() or {}
-            named = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+            return {name: stored.get_tensor(name) for name in stored.keys()}, metadata  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise InvalidInput(
             f"'{place}' is damaged or not a safetensors file ({error}). Make it again"
         ) from error
+
+
+def load_network(path: Path | str) -> tuple[Network, dict[str, Any]]:
+    """A network and what its maker said about it. A damaged or foreign file is a clear error."""
+    place = Path(path)
+    named, metadata = read_tensors(place)
     if metadata.get("format") != FORMAT:
         raise InvalidInput(
             f"'{place}' is a safetensors file, but not a mechgap network. For dm-clrs's parameters "
-            "use mechgap.interop.dm_clrs"
+            "use: mechgap import"
         )
     try:
         task = _task(json.loads(metadata["task"]))

@@ -37,6 +37,9 @@ class Execution(NamedTuple):
     """Whom each node attends to in each step: the selected node, or itself."""
     selected: Bool[np.ndarray, "steps batch nodes"]
     """Whether anyone passed the mask; where not, the node kept its state."""
+    acceptable: Bool[np.ndarray, "steps batch receivers senders"]
+    """Whom a node could attend to as well: those that tie with the selected one but for their
+    index, which only breaks ties. Where nobody passed the mask, the node itself."""
     gaps: Float[np.ndarray, "steps batch"]
     """How close the closest race was: the smallest difference between a selected value and the
     next one that competed with it (infinite where nobody competed)."""
@@ -89,7 +92,7 @@ def interpret(
     state = _initial_state(program, given)
     limit = program.steps if steps is None else steps
 
-    states, senders, selected, gaps = [state], [], [], []
+    states, senders, selected, acceptable, gaps = [state], [], [], [], []
     while not isinstance(limit, int) or len(senders) < limit:
         values = _pairwise(given, state, loop)
         eligible = support.copy()
@@ -101,6 +104,7 @@ def interpret(
         score = np.where(eligible, score, np.inf)
         itself = np.arange(support.shape[-1])
         sender = np.where(anyone, score.argmin(-1), itself)
+        acceptable.append(_acceptable(program, values, eligible, sender, sign))
         state = {
             component.name: np.where(
                 anyone,
@@ -116,12 +120,29 @@ def interpret(
         senders.append(sender)
         selected.append(anyone)
         gaps.append(_closest(score))
+    acceptable = acceptable[: len(senders)]
     return Execution(
         states={name: np.stack([s[name] for s in states]) for name in state},
         senders=np.stack(senders) if senders else np.zeros((0, *support.shape[:2]), int),
         selected=np.stack(selected) if selected else np.zeros((0, *support.shape[:2]), bool),
+        acceptable=np.stack(acceptable) if acceptable else np.zeros((0, *support.shape), bool),
         gaps=np.stack(gaps) if gaps else np.zeros((0, len(support))),
     )
+
+
+def _acceptable(
+    program: GraphProgram, values: _Values, eligible: np.ndarray, sender: np.ndarray, sign: float
+) -> np.ndarray:
+    """Eligible senders whose score is the best if indices do not count; else the node itself."""
+
+    def without_indices(name: Name) -> np.ndarray:
+        return np.zeros_like(values(name)) if name.name == "idx" else values(name)
+
+    score = sign * evaluate(program.select.expression, without_indices)
+    score = np.where(eligible, np.broadcast_to(score, eligible.shape), np.inf)
+    tied = eligible & (score <= score.min(-1, keepdims=True))
+    chosen = np.arange(eligible.shape[-1]) == sender[..., None]
+    return tied | chosen
 
 
 def _initial_state(program: GraphProgram, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

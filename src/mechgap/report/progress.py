@@ -82,3 +82,33 @@ def _duration(seconds: float) -> str:
     hours, rest = divmod(round(seconds), 3600)
     minutes, seconds = divmod(rest, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s"
+
+
+class Steps:
+    """Progress of work that goes through named steps: one live line, or one line a step."""
+
+    def __init__(self):
+        self._console = Console(file=sys.stderr, highlight=False)
+        self._bar: Bar | None = None
+        self._shown = ""
+        if self._console.is_terminal:
+            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+            self._bar = Bar(*columns, console=self._console, transient=True)
+            self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> "Steps":
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def tell(self, step: str, done: int, of: int) -> None:
+        """Show which step it is, and how much of it is done."""
+        if self._bar:
+            self._bar.update(self._task, description=f"measuring: {step}", completed=done, total=of)
+        elif step != self._shown:
+            self._shown = step
+            print(f"measuring: {step}", file=sys.stderr, flush=True)

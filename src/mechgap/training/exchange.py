@@ -1,4 +1,4 @@
-"""Take a run's numbers out, and put runs together."""
+"""Take a run's numbers out, put runs together, make a run of networks trained elsewhere."""
 
 import csv
 import io
@@ -7,7 +7,15 @@ from contextlib import ExitStack
 from dataclasses import asdict, fields
 from pathlib import Path
 
+import numpy as np
+
 from mechgap.errors import InvalidInput, unknown
+from mechgap.interop.dm_clrs import config_of, from_haiku
+from mechgap.network.config import NetworkConfig
+from mechgap.network.files import read_tensors
+from mechgap.network.network import Network
+from mechgap.training.population import scores
+from mechgap.training.recipe import Recipe, recipe_from
 from mechgap.training.store import MetricRow, Store, write_file
 
 
@@ -74,3 +82,49 @@ def merge_runs(folders: Sequence[Path], out: Path) -> int:
             for seed, source in taken.items():
                 merged.adopt(source, seed)
             return len(merged.seeds())
+
+
+def import_networks(
+    files: Sequence[Path], task: str, out: Path, nb_msg_passing_steps: int = 1
+) -> int:
+    """A run whose seeds are dm-clrs's parameters, one file each; how many it has.
+
+    Everything is checked before anything is written.
+    """
+    if not files:
+        raise InvalidInput("there must be at least one file to import; got none")
+    networks: list[Network] = []
+    for file in files:
+        parameters = _haiku_parameters(file)
+        try:
+            config = config_of(task, parameters, nb_msg_passing_steps)
+            networks.append(from_haiku(task, config, parameters))
+        except InvalidInput as error:
+            raise InvalidInput(f"'{file}': {error}") from error
+        if networks[-1].config != networks[0].config:
+            raise InvalidInput(
+                f"'{file}' has another architecture than '{files[0]}'; the seeds of one run must "
+                "have the same"
+            )
+    if out.exists():
+        raise InvalidInput(f"'{out}' exists already. Choose a new folder")
+    recipe = _recipe_of(task, networks[0].config)
+    with Store.writing(out, recipe, 1) as store:
+        for seed, network in enumerate(networks):
+            store.put(seed, network, *scores(recipe, network), f"imported from {files[seed].name}")
+    return len(networks)
+
+
+def _haiku_parameters(file: Path) -> dict[str, dict[str, np.ndarray]]:
+    parameters: dict[str, dict[str, np.ndarray]] = {}
+    for name, value in read_tensors(file)[0].items():
+        module, _, kind = name.rpartition("/")
+        parameters.setdefault(module, {})[kind] = value
+    return parameters
+
+
+def _recipe_of(task: str, config: NetworkConfig) -> Recipe:
+    """The recipe of a network of that shape; how it was trained is not known."""
+    names = {f.name for f in fields(Recipe)}
+    shape = {name: value for name, value in asdict(config).items() if name in names}
+    return recipe_from(shape, task=task)

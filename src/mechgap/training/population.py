@@ -67,7 +67,7 @@ class Trainer:
         self.recipe = recipe
         self._start = jax.jit(jax.vmap(partial(initial, recipe)))
         self._advance = jax.jit(partial(advance, recipe), donate_argnums=0)
-        self._report = jax.jit(partial(report, *_held_out(recipe)), donate_argnums=0)
+        self._report = jax.jit(partial(report, *held_out(recipe)), donate_argnums=0)
 
     def start(self, seeds: Sequence[int], device: Any = None) -> Learner:
         """Untrained learners, on a device."""
@@ -246,7 +246,18 @@ def report(
     return learners, Report(loss, found, *tested)
 
 
-def _held_out(recipe: Recipe) -> tuple[Batch, Batch]:
+def scores(recipe: Recipe, network: Network) -> tuple[float, float]:
+    """A network's validation and test score."""
+
+    @jax.jit
+    def score(network: Network, batch: Batch) -> Float[Array, ""]:
+        return output_scores(batch, unroll(network, batch, training=False).outputs)["score"]
+
+    validation, test = held_out(recipe)
+    return float(score(network, validation)), float(score(network, test))
+
+
+def held_out(recipe: Recipe) -> tuple[Batch, Batch]:
     """Validation and test graphs, the same for all seeds."""
     validation = sample(
         recipe.task,

@@ -136,8 +136,7 @@ class Store:
             made = {
                 "recipe": recipe.data(),
                 "chunk": chunk,
-                "versions": _versions(),
-                "commit": _commit(),
+                **made_with(),
             }
             with self._db:
                 rows = [(name, json.dumps(value)) for name, value in made.items()]
@@ -286,6 +285,18 @@ class Store:
             if old:
                 (self.folder / old).unlink(missing_ok=True)
 
+    def put(self, seed: int, network: Network, validation: float, test: float, note: str) -> None:
+        """Record a network that was trained elsewhere as a finished seed."""
+        data = network_bytes(network, {"seed": seed, "note": note})
+        files = {_seed_file(seed, which): data for which in ("best", "last")}
+        with _disk_errors(self.folder):
+            for name in files:
+                self._write(name, data)
+            row = SeedRow(seed, "finished", 0, 0, validation, test, test)
+            with self._db:
+                self._save_files(files)
+                self._db.execute(_SAVE_SEED, astuple(row))
+
     def adopt(self, other: "Store", seed: int) -> None:
         """Take over a finished seed of another run."""
         (row,) = [row for row in other.seeds() if row.seed == seed]
@@ -423,6 +434,11 @@ def _number(value: Any) -> Any:
     if value is None or isinstance(value, int):
         return value
     return float(value) if np.isfinite(value) else None
+
+
+def made_with() -> dict[str, Any]:
+    """Versions and commit, which every result records."""
+    return {"versions": _versions(), "commit": _commit()}
 
 
 def _versions() -> dict[str, str]:

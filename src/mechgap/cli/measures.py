@@ -1,0 +1,52 @@
+"""`mechgap measure` and `mechgap import`: a run's gap; networks trained elsewhere."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mechgap.cli.app import AsJson, app
+
+
+@app.command()
+def measure(
+    folder: Annotated[Path, typer.Argument(help="A run folder.")],
+    which: Annotated[str, typer.Option(help="Parameters: best (by validation) or last.")] = "best",
+    scalar_margin: Annotated[float, typer.Option(help="How far a scalar hint may be off.")] = 0.5,
+    binary_margin: Annotated[
+        float, typer.Option(help="How far the probability of a mask may be off.")
+    ] = 0.1,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a population's mechanistic gap, inside and outside; write it into the run."""
+    from mechgap.measures.external import Margins
+    from mechgap.measures.run import measure_run
+    from mechgap.report.measures import show_measures
+    from mechgap.report.progress import Steps
+
+    with Steps() as steps:
+        margins = Margins(scalar=scalar_margin, binary=binary_margin)
+        results = measure_run(folder, which, margins=margins, tell=steps.tell)
+    if as_json:
+        print(json.dumps(results.numbers))
+    else:
+        show_measures(results, folder)
+
+
+@app.command("import")
+def import_run(
+    files: Annotated[
+        list[Path], typer.Argument(help="Safetensors with Haiku's names, one a seed.")
+    ],
+    task: Annotated[str, typer.Option(help="The task that they were trained for.")],
+    out: Annotated[Path, typer.Option(help="The run folder to make.")],
+    nb_msg_passing_steps: Annotated[
+        int, typer.Option(help="Message-passing steps per hint, which files do not tell.")
+    ] = 1,
+) -> None:
+    """Make a run of dm-clrs parameters, so that it can be measured like any other."""
+    from mechgap.training.exchange import import_networks
+
+    count = import_networks(files, task, out, nb_msg_passing_steps)
+    print(f"written: {out} ({count} seeds). Next: mechgap measure {out}")

@@ -1,0 +1,1 @@
+"""How far learned networks are from the algorithm: pure functions, arrays in, numbers out."""

@@ -1,0 +1,39 @@
+"""Does a network use what it attends to? Its attention is replaced, and accuracy counted again.
+
+A learned network that ran the algorithm would lose nothing when forced to α*. A compiled network
+that is given a learned network's attention shows how far that attention carries the algorithm.
+"""
+
+from collections.abc import Mapping
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from mechgap.measures.data import Data
+from mechgap.measures.yardsticks import fixed_yardsticks
+from mechgap.network.network import Network
+from mechgap.network.trace import run
+from mechgap.tasks.scores import output_scores
+
+Attention = Float[Array, "time batch heads receivers senders"]
+
+
+def accuracy(network: Network, data: Data, attention: Attention | None = None) -> float:
+    """Output accuracy, with its own attention or a given one (the mean of its heads, in each)."""
+    replace = None
+    if attention is not None:
+        one = jnp.mean(attention, axis=2, keepdims=True)
+        heads = network.config.nb_heads
+        replace = {"attention": jnp.repeat(one, heads, axis=2)}
+    trace = run(network, data.batch, replace=replace)
+    return float(output_scores(data.batch, trace.outputs)["score"])
+
+
+def forced(network: Network, data: Data) -> Mapping[str, float]:
+    """A network's accuracy with its own attention, each mechanism's, uniform, and self."""
+    given = {truth.mechanism: truth.attention for truth in data.truths}
+    given = {**given, **fixed_yardsticks(data)}
+    return {
+        "own": accuracy(network, data),
+        **{name: accuracy(network, data, attention) for name, attention in given.items()},
+    }

@@ -1,0 +1,103 @@
+"""What measures are taken on: graphs, and every exact mechanism's attention on them.
+
+Two sets by default. `test` is what accuracy is counted on: the official graphs of 64 nodes, which a
+search crosses in two or three steps. `long` are graphs of 16 nodes with long traces, where a
+mechanism has time to show.
+"""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int
+
+from mechgap.errors import InvalidInput
+from mechgap.programs.interpreter import interpret
+from mechgap.programs.language import GraphProgram
+from mechgap.programs.library import LIBRARY
+from mechgap.tasks.batch import Batch
+from mechgap.tasks.sampling import sample
+from mechgap.tasks.specs import Task, get_task
+
+LONG_NODES, LONG_GRAPHS = 16, 32
+_LONG_P = (0.25, 0.3, 0.35, 0.4)
+_LONG_SEARCHED = 512
+
+
+class GroundTruth(eqx.Module):
+    """Whom an exact mechanism attends to on some graphs: the interpreter's selection α*."""
+
+    mechanism: str = eqx.field(static=True)
+    senders: Int[Array, "time batch receivers"]
+    acceptable: Bool[Array, "time batch receivers senders"]
+    """Whom another correct run could have chosen: ties broken otherwise."""
+
+    @property
+    def active(self) -> Bool[Array, "time batch receivers"]:
+        """Where it attends to somebody else."""
+        return self.senders != jnp.arange(self.senders.shape[-1])
+
+    @property
+    def attention(self):
+        """α*, shaped as a trace's attention: ``[time, batch, 1, receivers, senders]``."""
+        return jax.nn.one_hot(self.senders, self.senders.shape[-1])[:, :, None]
+
+
+class Data(eqx.Module):
+    """Graphs with the ground truths of every exact mechanism."""
+
+    name: str = eqx.field(static=True)
+    batch: Batch
+    truths: tuple[GroundTruth, ...]
+
+    @property
+    def support(self) -> Bool[Array, "batch receivers senders"]:
+        """Who is whose neighbour in the graph that was given, or oneself."""
+        adjacent = self.batch.inputs["adj"] > 0
+        return adjacent | adjacent.mT | jnp.eye(self.batch.nodes, dtype=bool)
+
+    @property
+    def valid(self) -> Bool[Array, "time batch"]:
+        """Which steps of which sample count."""
+        return jnp.arange(self.batch.steps)[:, None] < jnp.maximum(1, self.batch.lengths - 1)
+
+
+def mechanisms(task: Task | str) -> tuple[GraphProgram, ...]:
+    """The library's exact mechanisms of a task: programs that predict its hints and outputs.
+
+    >>> [program.name for program in mechanisms("bfs")]
+    ['bfs', 'bfs_parent']
+    """
+    task = get_task(task)
+    return tuple(p for p in LIBRARY.values() if p.task == task.name and p.posed() == task)
+
+
+def ground_truth(program: GraphProgram, batch: Batch) -> GroundTruth:
+    """A program's selection on the graphs of a batch, for as many steps as a network takes."""
+    inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
+    run = interpret(program, inputs, batch.steps)
+    return GroundTruth(program.name, jnp.asarray(run.senders), jnp.asarray(run.acceptable))
+
+
+def make_data(name: str, batch: Batch, programs: Sequence[GraphProgram] | None = None) -> Data:
+    """A batch with its ground truths; there are none where no exact mechanism is known."""
+    programs = mechanisms(batch.task) if programs is None else programs
+    return Data(name, batch, tuple(ground_truth(program, batch) for program in programs))
+
+
+def long_traces(task: Task | str, nodes: int = LONG_NODES, graphs: int = LONG_GRAPHS) -> Batch:
+    """Of many sparse graphs, those with the longest traces."""
+    if nodes < 1 or graphs < 1:
+        raise InvalidInput(f"nodes and graphs must be at least 1; got {nodes} and {graphs}")
+    many = sample(
+        get_task(task),
+        jax.random.key(0x10E6),
+        batch_size=_LONG_SEARCHED,
+        nodes=nodes,
+        p=_LONG_P,
+        random_pos=False,
+    )
+    longest = np.argsort(-np.asarray(many.lengths), kind="stable")[:graphs]
+    return many[jnp.asarray(longest)].trim()

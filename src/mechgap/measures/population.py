@@ -1,0 +1,284 @@
+"""Everything measured of a population of learned networks, beside the compiled one.
+
+Seeds are run one after the other; of each only numbers and short series are kept, and of its
+attention what pairwise distances need.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mechgap.compiler.compile import Compiled, compile_program
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.target import TARGETS
+from mechgap.errors import InvalidInput
+from mechgap.measures.causal import accuracy, forced
+from mechgap.measures.correlation import Correlation, correlation
+from mechgap.measures.data import Data, long_traces, make_data, mechanisms
+from mechgap.measures.external import External, Margins, external
+from mechgap.measures.internal import Gap, internal_gap
+from mechgap.measures.probes import Probe, probes
+from mechgap.measures.solutions import Collected, Solutions, solutions
+from mechgap.measures.yardsticks import fixed_yardsticks
+from mechgap.network.network import Network
+from mechgap.network.trace import Trace, run
+from mechgap.tasks.batch import Batch
+from mechgap.tasks.sampling import sample
+from mechgap.tasks.scores import output_scores
+from mechgap.training.population import held_out, initial
+from mechgap.training.recipe import Recipe
+
+UNTRAINED = 4
+"""How many untrained networks the yardstick is the mean of."""
+TRAIN_GRAPHS = 32
+_YARDSTICK_TARGETS = ("stock-ln", "general")
+
+
+@dataclass(frozen=True)
+class NetworkMeasures:
+    """What was measured of one network. Gaps are by data set, one per exact mechanism."""
+
+    accuracy: float
+    """On the test graphs."""
+    gaps: Mapping[str, tuple[Gap, ...]]
+    traces: Mapping[str, External]
+    """External measure on train, validation and test; empty without hints."""
+    forced: Mapping[str, float] = field(default_factory=dict)
+    """Accuracy on the test graphs with its own attention and with others."""
+    compiled_with_its_attention: float = float("nan")
+    """The compiled network's accuracy when given this network's attention."""
+    probes: Mapping[str, Probe] = field(default_factory=dict)
+
+    def nearest(self, data: str = "test") -> Gap | None:
+        """The gap to the nearest exact mechanism; None where none is known."""
+        return min(self.gaps.get(data, ()), key=lambda gap: gap.tv, default=None)
+
+    @property
+    def external(self) -> float:
+        """Trace accuracy on the test graphs; NaN without hints."""
+        return self.traces["test"].accuracy if "test" in self.traces else float("nan")
+
+
+@dataclass(frozen=True)
+class PopulationMeasures:
+    """What was measured of a population."""
+
+    recipe: Recipe
+    test_nodes: int
+    seeds: Mapping[int, NetworkMeasures]
+    yardsticks: Mapping[str, NetworkMeasures]
+    """uniform, self, untrained, and the compiled network. Accuracy and traces of the first two are
+    the compiled network's, forced to that attention."""
+    internal_correlation: Correlation | None
+    """Accuracy and the gap to the nearest mechanism (tv); None where no mechanism is known."""
+    external_correlation: Correlation | None
+    """Accuracy and trace accuracy; None without hints."""
+    solutions: Solutions
+
+    @property
+    def closest(self) -> tuple[int, Gap] | None:
+        """The seed nearest to a compiled mechanism, and its gap."""
+        gaps = {seed: m.nearest() for seed, m in self.seeds.items()}
+        known = [(seed, gap) for seed, gap in gaps.items() if gap is not None]
+        return min(known, key=lambda item: item[1].tv, default=None)
+
+
+Tell = Callable[[str, int, int], None]
+"""Called with what is being measured, how many are done, and of how many."""
+
+
+def measure_population(
+    recipe: Recipe,
+    networks: Iterator[tuple[int, Network]] | Sequence[tuple[int, Network]],
+    count: int,
+    *,
+    margins: Margins | None = None,
+    tell: Tell = lambda *_: None,
+) -> PopulationMeasures:
+    """Measure networks that were trained with one recipe."""
+    if recipe.nb_msg_passing_steps > 1 and mechanisms(recipe.task):
+        raise InvalidInput(
+            "attention is compared with programs of one step per hint; this run has "
+            f"nb_msg_passing_steps = {recipe.nb_msg_passing_steps}"
+        )
+    tell("compiling", 0, count)
+    data = default_data(recipe)
+    traced = _traced(recipe)
+    compiled = compile_reference(recipe, data["test"].batch.nodes)
+    collected = Collected(data["test"])
+    seeds: dict[int, NetworkMeasures] = {}
+    for seed, network in networks:
+        _check_shape(seed, network, recipe)
+        seeds[seed] = _measure(network, data, traced, margins, compiled, collected)
+        tell("seeds", len(seeds), count)
+    if not seeds:
+        raise InvalidInput("there is no finished seed to measure")
+    tell("yardsticks", count, count)
+    accuracies = [m.accuracy for m in seeds.values()]
+    nearest = [m.nearest() for m in seeds.values()]
+    known = [gap.tv for gap in nearest if gap is not None]
+    tell("distances between solutions", count, count)
+    return PopulationMeasures(
+        recipe=recipe,
+        test_nodes=data["test"].batch.nodes,
+        seeds=seeds,
+        yardsticks=_yardsticks(recipe, data, traced, margins, compiled),
+        internal_correlation=correlation(accuracies, known) if known else None,
+        external_correlation=correlation(accuracies, [m.external for m in seeds.values()])
+        if recipe.network_config.decodes_hints
+        else None,
+        solutions=solutions(collected.distances(), len(seeds)),
+    )
+
+
+def default_data(recipe: Recipe) -> dict[str, Data]:
+    """The graphs that gaps are measured on: `test`, and `long` where the network can run there."""
+    _, test = held_out(recipe)
+    found = {"test": make_data("test", test)}
+    if not recipe.use_pre_att_bias or recipe.validation_nodes == found["test"].batch.nodes:
+        nodes = recipe.validation_nodes if recipe.use_pre_att_bias else 16
+        found["long"] = make_data("long", long_traces(recipe.task, nodes))
+    return found
+
+
+def compile_reference(recipe: Recipe, nodes: int) -> Compiled | None:
+    """The task's first mechanism, compiled for graphs of that size; None if there is none."""
+    for program in mechanisms(recipe.task)[:1]:
+        for target in _YARDSTICK_TARGETS:
+            try:
+                return compile_program(program, TARGETS[target], Domain.regular(program, nodes))
+            except InvalidInput:
+                continue
+    return None
+
+
+def _traced(recipe: Recipe) -> dict[str, Batch]:
+    """The graphs that traces are compared on."""
+    validation, test = held_out(recipe)
+    train = sample(
+        recipe.task,
+        jax.random.key(0x7A12),
+        batch_size=TRAIN_GRAPHS,
+        nodes=recipe.validation_nodes,
+        random_pos=recipe.random_pos,
+    ).trim()
+    return {"train": train, "validation": validation, "test": test}
+
+
+def _check_shape(seed: int, network: Network, recipe: Recipe) -> None:
+    if network.config != recipe.network_config or network.task.name != recipe.task:
+        raise InvalidInput(
+            f"seed {seed} has another architecture than the run's recipe says, so it cannot be "
+            "compared with the other seeds"
+        )
+
+
+def _traces(
+    network: Network, traced: Mapping[str, Batch], margins: Margins | None, test: Trace
+) -> dict[str, External]:
+    if not network.config.decodes_hints:
+        return {}
+    runs = {name: test if name == "test" else run(network, b) for name, b in traced.items()}
+    return {name: external(traced[name], runs[name].hints, margins) for name in traced}
+
+
+def _measure(
+    network: Network,
+    data: Mapping[str, Data],
+    traced: Mapping[str, Batch],
+    margins: Margins | None,
+    compiled: Compiled | None,
+    collected: Collected | None,
+) -> NetworkMeasures:
+    """Everything about one network."""
+    test = data["test"]
+    trace = run(network, test.batch)
+    if collected is not None:
+        collected.add(np.asarray(trace.attention))
+    runs = {name: trace if name == "test" else run(network, d.batch) for name, d in data.items()}
+    with_ours = float("nan")
+    if compiled is not None:
+        with_ours = accuracy(compiled.network, test, trace.attention)
+    return NetworkMeasures(
+        accuracy=float(output_scores(test.batch, trace.outputs)["score"]),
+        gaps={
+            name: tuple(internal_gap(runs[name].attention, truth, d) for truth in d.truths)
+            for name, d in data.items()
+        },
+        traces=_traces(network, traced, margins, trace),
+        forced=forced(network, test),
+        compiled_with_its_attention=with_ours,
+        probes=probes(data["long"].batch, runs["long"]) if "long" in data else {},
+    )
+
+
+def _yardsticks(
+    recipe: Recipe,
+    data: Mapping[str, Data],
+    traced: Mapping[str, Batch],
+    margins: Margins | None,
+    compiled: Compiled | None,
+) -> dict[str, NetworkMeasures]:
+    found = {}
+    for name in ("uniform", "self"):
+        gaps = {
+            key: tuple(internal_gap(fixed_yardsticks(d)[name], t, d) for t in d.truths)
+            for key, d in data.items()
+        }
+        scored, traces = float("nan"), {}
+        if compiled is not None:
+            attention = fixed_yardsticks(data["test"])[name]
+            batch = data["test"].batch
+            trace = run(compiled.network, batch, replace={"attention": attention})
+            scored = float(output_scores(batch, trace.outputs)["score"])
+            traces = {"test": external(batch, trace.hints, margins)}
+        found[name] = NetworkMeasures(scored, gaps, traces)
+    untrained = [
+        _measure(initial(recipe, jnp.int32(seed)).network, data, traced, margins, None, None)
+        for seed in range(UNTRAINED)
+    ]
+    found["untrained"] = _mean_of(untrained)
+    if compiled is not None:
+        found["compiled"] = _measure(compiled.network, data, traced, margins, None, None)
+    return found
+
+
+def _mean_of(several: Sequence[NetworkMeasures]) -> NetworkMeasures:
+    """The mean of every number and series."""
+
+    def mean(*values: Any) -> Any:
+        return np.mean(np.stack(values), axis=0) if isinstance(values[0], np.ndarray) else (
+            values[0] if isinstance(values[0], str) else float(np.mean(values)))  # fmt: skip
+
+    def gap(*gaps: Gap) -> Gap:
+        return Gap(**{k: mean(*(vars(g)[k] for g in gaps)) for k in vars(gaps[0])})
+
+    def named(*maps: Mapping[str, Any]) -> dict[str, Any]:
+        return {k: mean(*(m[k] for m in maps)) for k in maps[0]}
+
+    def traces(*all_of: External) -> External:
+        return External(
+            mean(*(e.accuracy for e in all_of)),
+            mean(*(e.accuracy_fine for e in all_of)),
+            *(named(*(getattr(e, k) for e in all_of)) for k in ("hints", "dm_clrs", "over_time")),
+        )
+
+    first = several[0]
+    return NetworkMeasures(
+        accuracy=mean(*(m.accuracy for m in several)),
+        gaps={
+            name: tuple(
+                gap(*(m.gaps[name][i] for m in several)) for i in range(len(first.gaps[name]))
+            )
+            for name in first.gaps
+        },
+        traces={name: traces(*(m.traces[name] for m in several)) for name in first.traces},
+        forced=named(*(m.forced for m in several)),
+        probes={
+            name: Probe(**named(*(vars(m.probes[name]) for m in several))) for name in first.probes
+        },
+    )

@@ -1,0 +1,180 @@
+"""Measures as files in the run folder: numbers as JSON, series as safetensors.
+
+What is not a number (no active row, one seed only) is null. Figures and pages are made from these
+files; nothing is measured again.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+
+from mechgap.errors import InvalidInput
+from mechgap.measures.population import NetworkMeasures, PopulationMeasures
+from mechgap.network.files import packed
+from mechgap.training.store import made_with, write_file
+
+NUMBERS, SERIES = "measures.json", "measures.safetensors"
+FORMS = ("paper", "l1", "tv")
+"""The three normalisations of the internal gap."""
+PAPER_SAYS = {"mean_between": 0.009, "closest_to_compiled": 0.37}
+
+
+@dataclass(frozen=True)
+class Results:
+    """A run's measures, as they are in its files."""
+
+    numbers: Mapping[str, Any]
+    series: Mapping[str, np.ndarray]
+
+
+def results_of(measured: PopulationMeasures, which: str) -> Results:
+    """Numbers and series of a population."""
+    seeds = [{"seed": seed, **_network(m)} for seed, m in measured.seeds.items()]
+    series = {f"seeds/{s}/{k}": v for s, m in measured.seeds.items() for k, v in _series(m).items()}
+    series |= {f"{n}/{k}": v for n, m in measured.yardsticks.items() for k, v in _series(m).items()}
+    found = measured.solutions
+    if len(measured.seeds) > 1:
+        series |= {
+            "solutions/distances": found.distances.astype(np.float32),
+            "solutions/linkage": found.linkage,
+            "solutions/order": found.order.astype(np.int32),
+            "solutions/labels": found.labels.astype(np.int32),
+        }
+    correlations = {
+        "internal": measured.internal_correlation,
+        "external": measured.external_correlation,
+    }
+    numbers = {
+        "task": measured.recipe.task,
+        "parameters": which,
+        "recipe": measured.recipe.data(),
+        **made_with(),
+        "seeds": seeds,
+        "yardsticks": {name: _network(m) for name, m in measured.yardsticks.items()},
+        "correlation": {k: c.data() if c else None for k, c in correlations.items()},
+        "solutions": _solutions(measured),
+    }
+    return Results(_without_nan(numbers), series)
+
+
+def save_results(folder: Path, results: Results) -> None:
+    """Write both files, each whole or not at all."""
+    try:
+        write_file(folder / SERIES, packed(results.series, {"format": "mechgap measures 1"}))
+        text = json.dumps(results.numbers, indent=1, allow_nan=False)
+        write_file(folder / NUMBERS, (text + "\n").encode())
+    except OSError as error:
+        raise InvalidInput(f"cannot write to '{folder}': {error}") from error
+
+
+def load_results(folder: Path) -> Results:
+    """The measures of a run; an error says how to make them."""
+    try:
+        numbers = json.loads((folder / NUMBERS).read_text())
+        series = load_tensors((folder / SERIES).read_bytes())
+    except FileNotFoundError as error:
+        raise InvalidInput(
+            f"'{folder}' has not been measured. Run: mechgap measure {folder}"
+        ) from error
+    except (OSError, ValueError, SafetensorError) as error:
+        raise InvalidInput(
+            f"the measures in '{folder}' cannot be read ({error}). Run: mechgap measure {folder}"
+        ) from error
+    return Results(numbers, series)
+
+
+def _network(m: NetworkMeasures) -> dict[str, Any]:
+    nearest = m.nearest()
+    flat = {} if nearest is None else {f"internal_{form}": getattr(nearest, form) for form in FORMS}
+    return {
+        "accuracy": m.accuracy,
+        "mechanism": nearest.mechanism if nearest else None,
+        **(flat or {f"internal_{form}": None for form in FORMS}),
+        "top1_active": nearest.top1_active if nearest else None,
+        "external": m.external,
+        "gaps": {
+            data: {gap.mechanism: gap.numbers for gap in gaps} for data, gaps in m.gaps.items()
+        },
+        "traces": {
+            data: {
+                "accuracy": e.accuracy,
+                "accuracy_fine": e.accuracy_fine,
+                "hints": dict(e.hints),
+                "dm_clrs": dict(e.dm_clrs),
+            }
+            for data, e in m.traces.items()
+        },
+        "forced": dict(m.forced),
+        "compiled_with_its_attention": m.compiled_with_its_attention,
+        "probes": {name: vars(probe) for name, probe in m.probes.items()},
+    }
+
+
+def _series(m: NetworkMeasures) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    for data, gaps in m.gaps.items():
+        for gap in gaps:
+            for name, values in gap.series.items():
+                found[f"gaps/{data}/{gap.mechanism}/{name}"] = values.astype(np.float32)
+    for data, e in m.traces.items():
+        for name, values in e.over_time.items():
+            found[f"traces/{data}/{name}"] = values.astype(np.float32)
+    return found
+
+
+def _solutions(measured: PopulationMeasures) -> dict[str, Any]:
+    found = measured.solutions
+    between = in_all_forms(found.mean_between, measured.test_nodes)
+    closest = measured.closest
+    to_compiled = None
+    if closest is not None:
+        to_compiled = {form: getattr(closest[1], form) for form in FORMS}
+    return {
+        "mean_between": between,
+        "closest_to_compiled": to_compiled,
+        "closest_seed": closest[0] if closest else None,
+        "clusters": found.clusters,
+        "criterion": "largest mean silhouette of Ward's linkage",
+        "silhouette": found.silhouette,
+        "stability": found.stability,
+        "clusters_at_default_cut": found.clusters_at_default_cut,
+        "paper": {
+            "mean_between": _beside_paper("mean_between", between),
+            "closest_to_compiled": _beside_paper("closest_to_compiled", to_compiled),
+        },
+    }
+
+
+def in_all_forms(l1: float, nodes: int) -> dict[str, float]:
+    """An l1 distance in the three normalisations.
+
+    >>> in_all_forms(0.5, 4)
+    {'paper': 0.125, 'l1': 0.5, 'tv': 0.25}
+    """
+    return {"paper": l1 / nodes, "l1": l1, "tv": l1 / 2}
+
+
+def _beside_paper(name: str, ours: Mapping[str, float] | None) -> dict[str, Any]:
+    """The paper's number, and the normalisation in which ours comes nearest to it."""
+    printed = PAPER_SAYS[name]
+    usable = {f: v for f, v in (ours or {}).items() if v is not None and v > 0}
+    nearest = min(usable, key=lambda f: abs(math.log(usable[f] / printed)), default=None)
+    ratio = usable[nearest] / printed if nearest else None
+    return {"printed": printed, "nearest_form": nearest, "ours_over_printed": ratio}
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {k: _without_nan(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,36 @@
+"""Measure the finished seeds of a run folder, and write what was found into it."""
+
+from pathlib import Path
+
+from mechgap.errors import InvalidInput, unknown
+from mechgap.measures.external import Margins
+from mechgap.measures.population import Tell, measure_population
+from mechgap.measures.results import Results, results_of, save_results
+from mechgap.training.store import Store
+
+
+def measure_run(
+    folder: Path,
+    which: str = "best",
+    *,
+    margins: Margins | None = None,
+    tell: Tell = lambda *_: None,
+) -> Results:
+    """Measure a run's finished seeds; diverged ones are left out."""
+    if which not in {"best", "last"}:
+        raise unknown("kind of parameters", which, ["best", "last"])
+    with Store.reading(folder) as store:
+        rows = store.seeds()
+        finished = [row.seed for row in rows if row.state == "finished"]
+        if not finished:
+            states = ", ".join(sorted({row.state for row in rows})) or "none"
+            raise InvalidInput(
+                f"'{folder}' has no finished seeds to measure (its seeds: {states}). Go on training"
+            )
+        networks = ((seed, store.network(seed, which)) for seed in finished)
+        measured = measure_population(
+            store.recipe, networks, len(finished), margins=margins, tell=tell
+        )
+    results = results_of(measured, which)
+    save_results(folder, results)
+    return results

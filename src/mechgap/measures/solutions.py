@@ -1,0 +1,201 @@
+"""Between solutions: how far the attentions of a population are from each other.
+
+Distances are the internal gap's (`l1`: mean over a sample's rows, then over samples) between every
+two seeds. They are clustered by Ward's linkage, as the paper does; Ward's heights are exact for
+Euclidean distances and a convention for these. The number of clusters is the one with the largest
+mean silhouette. How stable it is: the same on random subsets of the seeds, compared by the adjusted
+Rand index (1: the same clusters; 0: as chance would have it).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
+from scipy.spatial.distance import pdist, squareform
+
+from mechgap.measures.data import Data
+
+MOST_CLUSTERS = 32
+SUBSETS = 50
+_COLUMNS = 1 << 15
+
+
+@dataclass
+class Collected:
+    """Attentions of seeds, kept as the few numbers that can differ: neighbours in valid steps.
+
+    What a seed attends to outside the graph is rare, and is kept apart.
+    """
+
+    data: Data
+    rows: list[Float[np.ndarray, "entries"]] = field(default_factory=list)
+    elsewhere: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    def __post_init__(self):
+        valid = np.asarray(self.data.valid)[..., None, None]
+        support = np.asarray(self.data.support)
+        self._inside = valid & support
+        self._outside = valid & ~support
+        # Sums over entries, so weighted, are means over a sample's rows, then over samples.
+        steps = np.asarray(self.data.valid).sum(0)
+        weight = 1.0 / (steps * self.data.batch.nodes * self.data.batch.size)
+        self._weights = np.broadcast_to(weight[None, :, None, None], self._inside.shape)
+
+    def add(self, attention: Float[np.ndarray, "time batch heads receivers senders"]) -> None:
+        """One more seed; the mean of its heads."""
+        mean = np.asarray(attention, np.float32).mean(2)
+        self.rows.append((mean * self._weights)[self._inside].astype(np.float32))
+        outside = (mean * self._weights * self._outside).ravel()
+        places = np.flatnonzero(outside)
+        self.elsewhere.append((places, outside[places].astype(np.float32)))
+
+    def distances(self) -> Float[np.ndarray, "pairs"]:
+        """The l1 distance of every two seeds, condensed as SciPy has it."""
+        count = len(self.rows)
+        total = np.zeros(count * (count - 1) // 2)
+        if count < 2:
+            return total
+        used = np.unique(np.concatenate([places for places, _ in self.elsewhere]))
+        for begin in range(0, len(self.rows[0]), _COLUMNS):
+            total += pdist(np.stack([r[begin : begin + _COLUMNS] for r in self.rows]), "cityblock")
+        for begin in range(0, len(used), _COLUMNS):
+            columns = used[begin : begin + _COLUMNS]
+            total += pdist(np.stack([_at(columns, e) for e in self.elsewhere]), "cityblock")
+        return total
+
+
+def _at(columns: np.ndarray, sparse: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """A sparse row at some columns."""
+    places, values = sparse
+    row = np.zeros(len(columns), np.float32)
+    found = np.isin(places, columns, assume_unique=True)
+    row[np.searchsorted(columns, places[found])] = values[found]
+    return row
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """How the solutions of a population lie to each other."""
+
+    distances: Float[np.ndarray, "seeds seeds"]
+    """l1, between every two seeds."""
+    linkage: Float[np.ndarray, "merges 4"]
+    order: Int[np.ndarray, "seeds"]
+    """Seeds as the dendrogram has them."""
+    clusters: int
+    """With the largest mean silhouette; 1 if there are fewer than 4 seeds or nothing to tell."""
+    silhouette: float
+    stability: float
+    """Mean adjusted Rand index over random subsets of four fifths of the seeds."""
+    clusters_at_default_cut: int
+    """Where dendrograms are usually coloured: 0.7 of the highest merge."""
+    labels: Int[np.ndarray, "seeds"]
+
+    @property
+    def mean_between(self) -> float:
+        """The mean l1 distance of two different seeds; NaN if there is only one."""
+        count = len(self.distances)
+        if count < 2:
+            return float("nan")
+        return float(self.distances.sum() / (count * (count - 1)))
+
+
+def solutions(condensed: Float[np.ndarray, "pairs"], seeds: int) -> Solutions:
+    """Clusters of a population from its pairwise distances."""
+    if seeds < 2:
+        return Solutions(
+            distances=np.zeros((seeds, seeds)),
+            linkage=np.zeros((0, 4)),
+            order=np.arange(seeds),
+            clusters=1,
+            silhouette=float("nan"),
+            stability=float("nan"),
+            clusters_at_default_cut=1,
+            labels=np.ones(seeds, int),
+        )
+    square = squareform(condensed)
+    tree = linkage(condensed, "ward", optimal_ordering=seeds <= 256)
+    labels, silhouette = best_clusters(square, tree)
+    at_cut = fcluster(tree, 0.7 * tree[:, 2].max(), "distance")
+    return Solutions(
+        distances=square,
+        linkage=tree,
+        order=leaves_list(tree),
+        clusters=int(labels.max()),
+        silhouette=silhouette,
+        stability=_stability(square, labels),
+        clusters_at_default_cut=int(at_cut.max()),
+        labels=labels,
+    )
+
+
+def best_clusters(
+    square: Float[np.ndarray, "seeds seeds"], tree: Float[np.ndarray, "merges 4"]
+) -> tuple[Int[np.ndarray, "seeds"], float]:
+    """The cut of a dendrogram with the largest mean silhouette."""
+    count = len(square)
+    best, labels = float("nan"), np.ones(count, int)
+    if count < 4 or square.max() == 0:
+        return labels, best
+    for wanted in range(2, min(MOST_CLUSTERS, count - 1) + 1):
+        cut = fcluster(tree, wanted, "maxclust")
+        if cut.max() < 2:
+            continue
+        found = mean_silhouette(square, cut)
+        if not best >= found:
+            best, labels = found, cut
+    return labels, best
+
+
+def mean_silhouette(
+    square: Float[np.ndarray, "seeds seeds"], labels: Int[np.ndarray, "seeds"]
+) -> float:
+    """How much nearer seeds are to their own cluster than to the next one, in [-1, 1].
+
+    >>> apart = np.array([[0, 1, 9, 9], [1, 0, 9, 9], [9, 9, 0, 1], [9, 9, 1, 0]])
+    >>> round(mean_silhouette(apart, np.array([1, 1, 2, 2])), 3)
+    0.889
+    """
+    members = labels[:, None] == np.unique(labels)
+    sizes = members.sum(0)
+    sums = square @ members
+    mine = members.argmax(1)
+    everyone = np.arange(len(labels))
+    own = sums[everyone, mine] / np.maximum(1, sizes[mine] - 1)
+    means = np.where(members, np.inf, sums / sizes)
+    nearest = means.min(1)
+    larger = np.maximum(own, nearest)
+    single = (sizes[mine] == 1) | (larger == 0)
+    return float(np.mean(np.where(single, 0, (nearest - own) / np.where(larger == 0, 1, larger))))
+
+
+def _stability(square: Float[np.ndarray, "seeds seeds"], labels: Int[np.ndarray, "seeds"]) -> float:
+    count = len(square)
+    if count < 8:
+        return float("nan")
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(SUBSETS):
+        chosen = np.sort(rng.choice(count, 4 * count // 5, replace=False))
+        part = square[np.ix_(chosen, chosen)]
+        again, _ = best_clusters(part, linkage(squareform(part), "ward"))
+        found.append(adjusted_rand(labels[chosen], again))
+    return float(np.mean(found))
+
+
+def adjusted_rand(a: Int[np.ndarray, "seeds"], b: Int[np.ndarray, "seeds"]) -> float:
+    """Whether two clusterings are the same (1) or agree as chance would have it (0).
+
+    >>> adjusted_rand(np.array([1, 1, 2, 2]), np.array([2, 2, 1, 1]))
+    1.0
+    """
+
+    def pairs(counts: np.ndarray) -> float:
+        return float((counts * (counts - 1) / 2).sum())
+
+    table = (a[:, None] == np.unique(a)).T.astype(int) @ (b[:, None] == np.unique(b)).astype(int)
+    together, rows, columns = pairs(table), pairs(table.sum(1)), pairs(table.sum(0))
+    expected = rows * columns / max(1.0, len(a) * (len(a) - 1) / 2)
+    largest = (rows + columns) / 2
+    return 1.0 if largest == expected else (together - expected) / (largest - expected)

@@ -1,0 +1,37 @@
+"""What a gap is to be held against: attention that knows nothing of the algorithm.
+
+`uniform` attends to all neighbours alike, `self` only to itself; an untrained network is what
+training began with. A compiled network of any target is the other end: a gap of 0.
+"""
+
+from collections.abc import Mapping
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from mechgap.measures.data import Data
+
+Attention = Float[Array, "time batch 1 receivers senders"]
+
+
+def uniform_attention(data: Data) -> Attention:
+    """Every neighbour in the graph, and oneself, alike."""
+    support = data.support.astype(jnp.float32)
+    return _at_every_step(support / jnp.sum(support, -1, keepdims=True), data)
+
+
+def self_attention(data: Data) -> Attention:
+    """Nobody but oneself."""
+    nodes = data.batch.nodes
+    return _at_every_step(jnp.broadcast_to(jnp.eye(nodes), (data.batch.size, nodes, nodes)), data)
+
+
+def fixed_yardsticks(data: Data) -> Mapping[str, Attention]:
+    """The yardsticks that need no network, by name."""
+    return {"uniform": uniform_attention(data), "self": self_attention(data)}
+
+
+def _at_every_step(attention: Float[Array, "batch receivers senders"], data: Data) -> Attention:
+    return jnp.broadcast_to(
+        attention[None, :, None], (data.batch.steps, data.batch.size, 1, *attention.shape[1:])
+    )

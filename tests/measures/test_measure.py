@@ -1,0 +1,219 @@
+"""`mechgap measure` and `mechgap import` on real runs."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from mechgap import InvalidInput
+from mechgap.interop.dm_clrs import to_haiku
+from mechgap.measures.population import measure_population
+from mechgap.measures.results import load_results
+from mechgap.measures.run import measure_run
+from mechgap.network.config import NetworkConfig
+from mechgap.network.network import Network
+from mechgap.report.measures import show_measures
+from mechgap.tasks.official import Split
+from mechgap.training.exchange import import_networks
+from mechgap.training.local import on_this_machine
+from mechgap.training.recipe import make_recipe
+from mechgap.training.store import Store
+from mechgap.training.train import train
+
+SMALL = {"hidden_size": 4, "train_lengths": (5,), "length_generalize": False, "train_steps": 20}
+
+
+def a_run(folder, task="bfs", seeds=(0, 1, 2), **more):
+    train(make_recipe(task, overrides={**SMALL, **more}), list(seeds), folder, on_this_machine())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return a_run(tmp_path_factory.mktemp("runs") / "bfs")
+
+
+def test_a_run_is_measured(folder, capsys):
+    told = []
+    results = measure_run(folder, tell=lambda *what: told.append(what))
+    numbers = results.numbers
+    assert [seed["seed"] for seed in numbers["seeds"]] == [0, 1, 2]
+    wanted = {"accuracy", "internal_paper", "internal_l1", "internal_tv", "top1_active", "external"}
+    for row in [*numbers["seeds"], *numbers["yardsticks"].values()]:
+        assert wanted <= row.keys()
+        assert all(isinstance(row[name], float) for name in wanted)
+        assert row["internal_l1"] == pytest.approx(2 * row["internal_tv"], rel=1e-5)
+        assert row["internal_paper"] == pytest.approx(row["internal_l1"] / 5, rel=1e-5)
+    with Store.reading(folder) as store:
+        rows = {row.seed: row for row in store.seeds()}
+    for seed in numbers["seeds"]:
+        assert seed["accuracy"] == pytest.approx(rows[seed["seed"]].test_of_best, abs=1e-6)
+        assert seed["forced"]["own"] == seed["accuracy"]
+        nearest = min(seed["gaps"]["test"].values(), key=lambda gap: gap["tv"])
+        assert nearest["tv"] == seed["internal_tv"]
+    compiled = numbers["yardsticks"]["compiled"]
+    assert (compiled["accuracy"], compiled["top1_active"], compiled["external"]) == (1, 1, 1)
+    assert compiled["internal_tv"] < 1e-3
+    assert numbers["yardsticks"]["self"]["top1_active"] == 0
+    for kind in ("internal", "external"):
+        found = numbers["correlation"][kind]
+        assert found["n"] == 3
+        assert {"pearson_r", "pearson_p", "spearman_rho", "spearman_p"} <= found.keys()
+        assert "3 seeds" in found["warning"]
+    for name in ("mean_between", "closest_to_compiled"):
+        assert numbers["solutions"][name].keys() == {"paper", "l1", "tv"}
+    assert numbers["solutions"]["clusters"] == 1
+    assert ("seeds", 3, 3) in told
+
+    again = load_results(folder)
+    assert again.numbers == json.loads(json.dumps(numbers))
+    assert again.series["seeds/0/gaps/test/bfs/tv_by_step"].ndim == 1
+    assert again.series["solutions/distances"].shape == (3, 3)
+    show_measures(again, folder)
+    shown = capsys.readouterr().out
+    assert "uniform attention" in shown
+    assert "with 3 seeds" in shown
+
+
+def test_the_command_prints_one_object(folder):
+    words = [sys.executable, "-m", "mechgap.cli", "measure", str(folder), "--json"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {"seeds", "yardsticks", "correlation", "solutions"} <= found.keys()
+    assert {"uniform", "self", "untrained"} <= found["yardsticks"].keys()
+    assert "measuring" in done.stderr
+
+
+def test_last_parameters(folder):
+    last = measure_run(folder, "last").numbers
+    assert last["parameters"] == "last"
+    with pytest.raises(InvalidInput, match="unknown kind of parameters 'first'"):
+        measure_run(folder, "first")
+
+
+def test_without_traces(tmp_path):
+    folder = a_run(tmp_path / "run", "bellman_ford", (0,), hint_mode="none")
+    numbers = measure_run(folder).numbers
+    assert numbers["seeds"][0]["external"] is None
+    assert numbers["correlation"]["external"] is None
+    assert numbers["seeds"][0]["internal_tv"] > 0
+    show_measures(load_results(folder))
+
+
+def test_without_a_compiled_program(tmp_path, capsys):
+    folder = a_run(tmp_path / "run", "dfs_simplified", (0,))
+    numbers = measure_run(folder).numbers
+    assert numbers["seeds"][0]["internal_tv"] is None
+    assert numbers["seeds"][0]["external"] > 0
+    assert numbers["correlation"]["internal"] is None
+    assert numbers["solutions"]["closest_to_compiled"] is None
+    show_measures(load_results(folder))
+    assert "no compiled program" in capsys.readouterr().out
+
+
+def test_what_cannot_be_measured(tmp_path):
+    with pytest.raises(InvalidInput, match="is not a run"):
+        measure_run(tmp_path)
+    recipe = make_recipe("bfs", overrides=SMALL)
+    with Store.writing(tmp_path / "new", recipe, 1) as store:
+        store.expect([0])
+    with pytest.raises(InvalidInput, match=r"no finished seeds .* waiting"):
+        measure_run(tmp_path / "new")
+    with pytest.raises(InvalidInput, match="has not been measured"):
+        load_results(tmp_path / "new")
+    other = Network.initial("bfs", jax.random.key(0), NetworkConfig(hidden_size=8))
+    with pytest.raises(InvalidInput, match="seed 7 has another architecture"):
+        measure_population(recipe, [(7, other)], 1)
+    several = make_recipe("bfs", overrides={**SMALL, "nb_msg_passing_steps": 2})
+    with pytest.raises(InvalidInput, match="nb_msg_passing_steps = 2"):
+        measure_population(several, [], 0)
+
+
+def test_damaged_results_are_said_to_be(folder):
+    measure_run(folder)
+    path = folder / "measures.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        load_results(folder)
+    path.write_bytes(whole)
+
+
+def haiku_file(path, network):
+    named = {f"{m}/{k}": v for m, ks in to_haiku(network).items() for k, v in ks.items()}
+    save_file(named, path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"use_ln": False, "nb_heads": 4},
+        {"hint_mode": "none"},
+        {"hint_mode": "decoded_only", "hidden_size": 16},
+    ],
+)
+def test_networks_trained_elsewhere(tmp_path, given):
+    config = NetworkConfig(**{"hidden_size": 8, **given})
+    networks = [Network.initial("bfs", jax.random.key(k), config) for k in range(2)]
+    files = [haiku_file(tmp_path / f"{k}.safetensors", n) for k, n in enumerate(networks)]
+    assert import_networks(files, "bfs", tmp_path / "mine") == 2
+    with Store.reading(tmp_path / "mine") as store:
+        assert store.recipe.network_config == config
+        same = store.network(1)
+    for a, b in zip(jax.tree.leaves(same), jax.tree.leaves(networks[1]), strict=True):
+        assert (np.asarray(a) == np.asarray(b)).all()
+
+
+def test_a_checkpoint_of_dm_clrs_as_the_docs_convert_it(tmp_path):
+    clrs = pytest.importorskip("clrs")
+    from mechgap.interop.dm_clrs import baseline_model, official_feedback
+
+    feedback = official_feedback("bfs", Split.VALIDATION)
+    model = baseline_model("bfs", NetworkConfig(hidden_size=8), feedback)
+    model.checkpoint_path = str(tmp_path)
+    model.save_model("best.pkl")
+    with (tmp_path / "best.pkl").open("rb") as file:
+        parameters = pickle.load(file)["params"]
+    tensors = {
+        f"{module}/{name}": np.asarray(value)
+        for module, named in parameters.items()
+        for name, value in named.items()
+    }
+    save_file(tensors, tmp_path / "seed-0.safetensors")
+    import_networks([tmp_path / "seed-0.safetensors"], "bfs", tmp_path / "mine")
+    with Store.reading(tmp_path / "mine") as store:
+        score = store.seeds()[0].test
+    test = official_feedback("bfs", Split.TEST)
+    predicted, _ = model.predict(jax.random.PRNGKey(0), test.features)
+    assert score == pytest.approx(float(clrs.evaluate(test.outputs, predicted)["score"]), abs=1e-6)
+
+
+def test_what_cannot_be_imported(tmp_path):
+    one = haiku_file(tmp_path / "1.safetensors", Network.initial("bfs", jax.random.key(0),
+                     NetworkConfig(hidden_size=8)))  # fmt: skip
+    two = haiku_file(tmp_path / "2.safetensors", Network.initial("bfs", jax.random.key(0),
+                     NetworkConfig(hidden_size=4)))  # fmt: skip
+    out = tmp_path / "mine"
+    with pytest.raises(InvalidInput, match="another architecture"):
+        import_networks([one, two], "bfs", out)
+    with pytest.raises(InvalidInput, match=r"1\.safetensors.*do not fit"):
+        import_networks([one], "bellman_ford", out)
+    save_file({"a/w": np.zeros(3)}, tmp_path / "foreign.safetensors")
+    with pytest.raises(InvalidInput, match="not parameters of dm-clrs's GATv2"):
+        import_networks([tmp_path / "foreign.safetensors"], "bfs", out)
+    with pytest.raises(InvalidInput, match="there is no file"):
+        import_networks([tmp_path / "none"], "bfs", out)
+    with pytest.raises(InvalidInput, match="at least one file"):
+        import_networks([], "bfs", out)
+    assert not out.exists()
+    out.mkdir()
+    with pytest.raises(InvalidInput, match="exists already"):
+        import_networks([one], "bfs", out)
