@@ -13,6 +13,12 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="mechgap-tests-")
     atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 
+# Tests compile far more than they compute, so programs are compiled without optimisation. The
+# README's commands, run by tests in processes of their own, are compiled as users have them.
+QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+if "XLA_FLAGS" not in os.environ:
+    os.environ["XLA_FLAGS"] = QUICK
+
 install_import_hook("mechgap", "beartype.beartype")
 logging.getLogger("absl").setLevel(logging.ERROR)  # dm-clrs logs each sampler that it builds
 

@@ -2,15 +2,15 @@
 
 import json
 import pickle
-import subprocess
-import sys
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
 from mechgap import InvalidInput
+from mechgap.cli.measures import measure
 from mechgap.interop.dm_clrs import to_haiku
 from mechgap.measures.population import measure_population
 from mechgap.measures.results import load_results
@@ -20,16 +20,20 @@ from mechgap.network.network import Network
 from mechgap.report.measures import show_measures
 from mechgap.tasks.official import Split
 from mechgap.training.exchange import import_networks
-from mechgap.training.local import on_this_machine
+from mechgap.training.population import initial, scores
 from mechgap.training.recipe import make_recipe
 from mechgap.training.store import Store
-from mechgap.training.train import train
 
 SMALL = {"hidden_size": 4, "train_lengths": (5,), "length_generalize": False, "train_steps": 20}
 
 
 def a_run(folder, task="bfs", seeds=(0, 1, 2), **more):
-    train(make_recipe(task, overrides={**SMALL, **more}), list(seeds), folder, on_this_machine())
+    """A run whose networks are as they were before training, which is soon done."""
+    recipe = make_recipe(task, overrides={**SMALL, **more})
+    with Store.writing(folder, recipe, 1) as store:
+        for seed in seeds:
+            network = initial(recipe, jnp.int32(seed)).network
+            store.put(seed, network, *scores(recipe, network), "untrained")
     return folder
 
 
@@ -80,14 +84,13 @@ def test_a_run_is_measured(folder, capsys):
     assert "with 3 seeds" in shown
 
 
-def test_the_command_prints_one_object(folder):
-    words = [sys.executable, "-m", "mechgap.cli", "measure", str(folder), "--json"]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+def test_the_command_prints_one_object(folder, capsys):
+    measure(folder, as_json=True)
+    shown = capsys.readouterr()
+    found = json.loads(shown.out)
     assert {"seeds", "yardsticks", "correlation", "solutions"} <= found.keys()
     assert {"uniform", "self", "untrained"} <= found["yardsticks"].keys()
-    assert "measuring" in done.stderr
+    assert "measuring" in shown.err
 
 
 def test_last_parameters(folder):

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
@@ -19,6 +20,7 @@ from mechgap.errors import InvalidInput
 from mechgap.measures.causal import accuracy, forced
 from mechgap.measures.correlation import Correlation, correlation
 from mechgap.measures.data import Data, long_traces, make_data, mechanisms
+from mechgap.measures.examples import Arrays, example_graphs, example_run
 from mechgap.measures.external import External, Margins, external
 from mechgap.measures.internal import Gap, internal_gap
 from mechgap.measures.probes import Probe, probes
@@ -44,6 +46,7 @@ class NetworkMeasures:
 
     accuracy: float
     """On the test graphs."""
+    accuracy_by_sample: Float[np.ndarray, "samples"]
     gaps: Mapping[str, tuple[Gap, ...]]
     traces: Mapping[str, External]
     """External measure on train, validation and test; empty without hints."""
@@ -52,6 +55,8 @@ class NetworkMeasures:
     compiled_with_its_attention: float = float("nan")
     """The compiled network's accuracy when given this network's attention."""
     probes: Mapping[str, Probe] = field(default_factory=dict)
+    examples: Arrays = field(default_factory=dict)
+    """What it did on a few graphs of the `long` set."""
 
     def nearest(self, data: str = "test") -> Gap | None:
         """The gap to the nearest exact mechanism; None where none is known."""
@@ -78,6 +83,8 @@ class PopulationMeasures:
     external_correlation: Correlation | None
     """Accuracy and trace accuracy; None without hints."""
     solutions: Solutions
+    examples: Arrays
+    """A few graphs of the `long` set."""
 
     @property
     def closest(self) -> tuple[int, Gap] | None:
@@ -132,6 +139,7 @@ def measure_population(
         if recipe.network_config.decodes_hints
         else None,
         solutions=solutions(collected.distances(), len(seeds)),
+        examples=example_graphs(data["long"]) if "long" in data else {},
     )
 
 
@@ -205,6 +213,7 @@ def _measure(
         with_ours = accuracy(compiled.network, test, trace.attention)
     return NetworkMeasures(
         accuracy=float(output_scores(test.batch, trace.outputs)["score"]),
+        accuracy_by_sample=_by_sample(test.batch, trace),
         gaps={
             name: tuple(internal_gap(runs[name].attention, truth, d) for truth in d.truths)
             for name, d in data.items()
@@ -213,7 +222,16 @@ def _measure(
         forced=forced(network, test),
         compiled_with_its_attention=with_ours,
         probes=probes(data["long"].batch, runs["long"]) if "long" in data else {},
+        examples=example_run(data["long"], runs["long"]) if "long" in data else {},
     )
+
+
+def _by_sample(batch: Batch, trace: Trace) -> Float[np.ndarray, "samples"]:
+    """The output accuracy on each graph."""
+    score = jax.vmap(
+        lambda i: output_scores(batch[i[None]], {k: v[i[None]] for k, v in trace.outputs.items()})
+    )
+    return np.asarray(score(jnp.arange(batch.size))["score"])
 
 
 def _yardsticks(
@@ -229,14 +247,15 @@ def _yardsticks(
             key: tuple(internal_gap(fixed_yardsticks(d)[name], t, d) for t in d.truths)
             for key, d in data.items()
         }
-        scored, traces = float("nan"), {}
+        scored, each, traces = float("nan"), np.zeros(0), {}
         if compiled is not None:
             attention = fixed_yardsticks(data["test"])[name]
             batch = data["test"].batch
             trace = run(compiled.network, batch, replace={"attention": attention})
             scored = float(output_scores(batch, trace.outputs)["score"])
+            each = _by_sample(batch, trace)
             traces = {"test": external(batch, trace.hints, margins)}
-        found[name] = NetworkMeasures(scored, gaps, traces)
+        found[name] = NetworkMeasures(scored, each, gaps, traces)
     untrained = [
         _measure(initial(recipe, jnp.int32(seed)).network, data, traced, margins, None, None)
         for seed in range(UNTRAINED)
@@ -270,6 +289,7 @@ def _mean_of(several: Sequence[NetworkMeasures]) -> NetworkMeasures:
     first = several[0]
     return NetworkMeasures(
         accuracy=mean(*(m.accuracy for m in several)),
+        accuracy_by_sample=mean(*(m.accuracy_by_sample for m in several)),
         gaps={
             name: tuple(
                 gap(*(m.gaps[name][i] for m in several)) for i in range(len(first.gaps[name]))

@@ -47,6 +47,7 @@ def results_of(measured: PopulationMeasures, which: str) -> Results:
             "solutions/order": found.order.astype(np.int32),
             "solutions/labels": found.labels.astype(np.int32),
         }
+    series |= {f"examples/{name}": values for name, values in measured.examples.items()}
     correlations = {
         "internal": measured.internal_correlation,
         "external": measured.external_correlation,
@@ -118,7 +119,7 @@ def _network(m: NetworkMeasures) -> dict[str, Any]:
 
 
 def _series(m: NetworkMeasures) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = {}
+    found = {"accuracy_by_sample": m.accuracy_by_sample.astype(np.float32)}
     for data, gaps in m.gaps.items():
         for gap in gaps:
             for name, values in gap.series.items():
@@ -126,6 +127,7 @@ def _series(m: NetworkMeasures) -> dict[str, np.ndarray]:
     for data, e in m.traces.items():
         for name, values in e.over_time.items():
             found[f"traces/{data}/{name}"] = values.astype(np.float32)
+    found |= {f"examples/{name}": values for name, values in m.examples.items()}
     return found
 
 

@@ -153,7 +153,7 @@ def mean_silhouette(
 ) -> float:
     """How much nearer seeds are to their own cluster than to the next one, in [-1, 1].
 
-    >>> apart = np.array([[0, 1, 9, 9], [1, 0, 9, 9], [9, 9, 0, 1], [9, 9, 1, 0]])
+    >>> apart = np.array([[0, 1, 9, 9], [1, 0, 9, 9], [9, 9, 0, 1], [9, 9, 1, 0.0]])
     >>> round(mean_silhouette(apart, np.array([1, 1, 2, 2])), 3)
     0.889
     """

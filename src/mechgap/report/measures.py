@@ -12,7 +12,7 @@ from mechgap.measures.results import FORMS, Results
 
 WIDE = 140
 """Columns where nobody says how wide the place is."""
-_YARDSTICKS = {
+YARDSTICKS = {
     "uniform": "uniform attention",
     "self": "self attention",
     "untrained": "untrained networks",
@@ -53,7 +53,7 @@ def _summary(numbers: Mapping[str, Any]) -> Table:
     seeds = numbers["seeds"]
     table.add_row("learned, mean ± std", *(spread([s[c] for s in seeds], c) for c in columns))
     for name, row in numbers["yardsticks"].items():
-        table.add_row(_YARDSTICKS.get(name, name), *(_value(row[c], c) for c in columns))
+        table.add_row(YARDSTICKS.get(name, name), *(_value(row[c], c) for c in columns))
     return table
 
 

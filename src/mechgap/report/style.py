@@ -12,6 +12,10 @@ DIVERGING = "PuOr_r"
 """Negative violet, positive orange; distinct for every common colour blindness."""
 REACHED, UNREACHED, ATTENTION = "#e08214", "#d8dde3", "#35508c"
 
+SERIES = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b4fa0", "#8a7500")
+"""Lines and points; the first is what was learned, the second what was compiled (Okabe and Ito's
+colours, which the colour-blind can tell apart)."""
+
 STYLE: Any = {
     "font.size": 8,
     "axes.titlesize": 9,

@@ -1,0 +1,110 @@
+"""`mechgap gap` and `mechgap report`: the main job, and its page."""
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mechgap.cli.app import AsJson, app
+from mechgap.errors import InvalidInput
+
+
+@app.command()
+def gap(
+    task: Annotated[str, typer.Argument(help="bfs or bellman_ford.")],
+    out: Annotated[Path | None, typer.Option(help="The run folder; gap-TASK if not given.")] = None,
+    seeds: Annotated[int, typer.Option(help="How many networks to train.")] = 4,
+    steps: Annotated[
+        int, typer.Option(help="Training steps of each; the paper has 10,000.")
+    ] = 2000,
+    hidden_size: Annotated[int, typer.Option(help="Hidden units.")] = 128,
+    as_json: AsJson = False,
+) -> None:
+    """Compile an algorithm, train networks on it, measure the gap, write a page about it."""
+    from mechgap.training.recipe import make_recipe
+
+    if seeds < 1:
+        raise InvalidInput(f"seeds must be at least 1; got {seeds}")
+    overrides = {"train_steps": steps, "hidden_size": hidden_size}
+    recipe = make_recipe(task, overrides=overrides)
+    folder = out or Path(f"gap-{task}")
+
+    from mechgap.training.engines import make_engine
+
+    engine = make_engine("local", devices=None, ray_address=None)
+
+    from mechgap.experiments.gap import compile_and_verify, measure_gap
+    from mechgap.report.answer import answer
+    from mechgap.report.progress import Steps, TrainingProgress
+    from mechgap.training.train import Stopped
+
+    began = time.monotonic()
+    compiled, verified = compile_and_verify(recipe)
+    _say(
+        f"compiled {compiled.program.name} ({compiled.target.name}, "
+        f"{compiled.network.parameters:,} parameters): "
+        f"{'exact' if verified.exact else 'NOT exact'} on {verified.graphs} graphs of "
+        f"{verified.nodes} nodes, every hint of every step"
+    )
+    _say(
+        f"training {seeds} networks for {steps:,} steps each; a full run is: mechgap gap {task} "
+        f"--seeds 128 --steps 10000 --out {folder}-full"
+    )
+    with TrainingProgress(recipe, seeds) as watcher, Steps() as shown:
+
+        def begin(stage: str) -> None:
+            if stage == "measure":
+                watcher.close()
+
+        previous = {
+            which: signal.signal(which, lambda *_: watcher.stop())
+            for which in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            report = measure_gap(
+                recipe,
+                compiled,
+                range(seeds),
+                folder,
+                engine,
+                watcher=watcher,
+                tell=shown.tell,
+                begin=begin,
+            )
+        except Stopped:
+            watcher.close()
+            _say(f"stopped; the same command goes on from here ({folder})")
+            raise typer.Exit(130) from None
+        finally:
+            for which, handler in previous.items():
+                signal.signal(which, handler)
+    if as_json:
+        print(json.dumps({"answer": answer(report.results), "page": str(report.page),
+                          **report.results.numbers}))  # fmt: skip
+        return
+    print(answer(report.results))
+    print(f"page: {report.page} ({time.monotonic() - began:.0f} s in all)")
+
+
+@app.command("report")
+def report_command(
+    folder: Annotated[Path, typer.Argument(help="A run folder.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The page; report/index.html in the run if not given.")
+    ] = None,
+) -> None:
+    """Write the page of a measured run; measures it first if nobody has."""
+    from mechgap.experiments.gap import report_run
+    from mechgap.report.progress import Steps
+
+    with Steps() as shown:
+        path = report_run(folder, out, shown.tell)
+    print(f"page: {path}")
+
+
+def _say(text: str) -> None:
+    print(f"mechgap: {text}", file=sys.stderr, flush=True)

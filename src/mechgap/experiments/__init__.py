@@ -1,0 +1,1 @@
+"""Whole experiments: from a program's name to an answer."""

@@ -1,0 +1,255 @@
+"""The page's charts, from saved results: Plotly figures as data."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+from scipy.cluster.hierarchy import dendrogram
+
+from mechgap.measures.results import Results
+from mechgap.report.answer import most_common
+from mechgap.report.style import SERIES
+from mechgap.training.store import MetricRow
+
+_YARDSTICKS = {"uniform": "dash", "self": "dot", "untrained": "dashdot"}
+_LEARNED, _COMPILED, _GREY = SERIES[0], SERIES[1], "#8a94a0"
+
+
+def charts(results: Results, metrics: Sequence[MetricRow]) -> dict[str, Any]:
+    """Every chart that these results allow, by the name of its place on the page."""
+    found = {"training": training_curves(metrics)} if metrics else {}
+    if results.numbers["seeds"][0]["external"] is not None:
+        found["trace"] = trace_over_time(results)
+        found["external"] = scatter(results, "external")
+    if results.numbers["seeds"][0]["internal_tv"] is not None:
+        found["internal"] = scatter(results, "internal_tv")
+        found["gap"] = gap_over_time(results)
+    if len(results.numbers["seeds"]) > 2:
+        found["solutions"] = between_solutions(results)
+    return {name: _data(figure) for name, figure in found.items()}
+
+
+def scatter(results: Results, measure: str) -> go.Figure:
+    """Accuracy against one measure, a point a seed, with 95 % intervals over graphs."""
+    seeds = results.numbers["seeds"]
+    x, y = [100 * s[measure] for s in seeds], [100 * s["accuracy"] for s in seeds]
+    text = [f"seed {s['seed']}" for s in seeds]
+    y_half = [100 * _half(results, s, "accuracy_by_sample") for s in seeds]
+    x_half = None
+    if measure == "internal_tv":
+        x_half = [
+            100 * _half(results, s, f"gaps/test/{s['mechanism']}/tv_by_sample") for s in seeds
+        ]
+    figure = go.Figure()
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        text=text,
+        name="learned",
+        error_x={"array": x_half, "thickness": 1, "width": 0, "color": "rgba(213,94,0,.35)"},
+        error_y={"array": y_half, "thickness": 1, "width": 0, "color": "rgba(213,94,0,.35)"},
+        marker={"color": _LEARNED, "size": 9},
+        hovertemplate="%{text}: %{y:.2f} % accurate, %{x:.2f} %<extra></extra>",
+    )
+    yardsticks = results.numbers["yardsticks"]
+    names = [n for n in yardsticks if yardsticks[n][measure] is not None]
+    symbols = {
+        "compiled": "star",
+        "uniform": "square",
+        "self": "diamond",
+        "untrained": "triangle-up",
+    }
+    for name in names:
+        figure.add_scatter(
+            x=[100 * yardsticks[name][measure]],
+            y=[100 * (yardsticks[name]["accuracy"] or 0)],
+            mode="markers",
+            name=name,
+            marker={
+                "color": _COMPILED if name == "compiled" else _GREY,
+                "size": 11,
+                "symbol": symbols.get(name, "circle"),
+            },
+            hovertemplate=f"{name}: %{{y:.2f}} % accurate, %{{x:.2f}} %<extra></extra>",
+        )
+    label = "attention elsewhere (tv, %)" if measure == "internal_tv" else "trace predicted (%)"
+    return _laid_out(figure, label, "test accuracy (%)")
+
+
+def gap_over_time(results: Results) -> go.Figure:
+    """The gap at every step, each seed and their mean, beside the yardsticks."""
+    seeds = results.numbers["seeds"]
+    sets = list(seeds[0]["gaps"])
+    mechanism = most_common([s["mechanism"] for s in seeds])
+    titles = [f"{name} graphs, to {mechanism}" for name in sets]
+    figure = make_subplots(rows=1, cols=len(sets), subplot_titles=titles, shared_yaxes=True)
+    for column, data in enumerate(sets, start=1):
+        name = f"gaps/{data}/{mechanism}/tv_by_step"
+        lines = np.stack([_series(results, s, name) for s in seeds])
+        for seed, line in zip(seeds, lines, strict=True):
+            _line(
+                figure, column, 100 * line, f"seed {seed['seed']}", _LEARNED, width=1, opacity=0.3
+            )
+        _line(figure, column, 100 * np.nanmean(lines, 0), "learned, mean", _LEARNED, width=3,
+              legend=column == 1)  # fmt: skip
+        for yardstick, dash in _YARDSTICKS.items():
+            values = results.series[f"{yardstick}/{name}"]
+            _line(figure, column, 100 * values, yardstick, _GREY, width=1.5, dash=dash,
+                  legend=column == 1)  # fmt: skip
+        figure.update_xaxes(title_text="step", row=1, col=column, dtick=1)
+    figure.update_yaxes(title_text="attention elsewhere (tv, %)", range=[0, 102], row=1, col=1)
+    return _laid_out(figure)
+
+
+def _line(
+    figure: go.Figure,
+    column: int,
+    values: np.ndarray,
+    name: str,
+    colour: str,
+    *,
+    width: float,
+    opacity: float = 1,
+    dash: str = "solid",
+    legend: bool = False,
+) -> None:
+    figure.add_scatter(
+        x=np.arange(1, len(values) + 1),
+        y=values,
+        mode="lines+markers" if len(values) < 3 else "lines",
+        name=name,
+        opacity=opacity,
+        showlegend=legend,
+        legendgroup=name,
+        line={"color": colour, "width": width, "dash": dash},
+        row=1,
+        col=column,
+    )
+
+
+def trace_over_time(results: Results) -> go.Figure:
+    """Trace accuracy of every hint over each graph's own time, mean and spread of seeds."""
+    seeds = results.numbers["seeds"]
+    figure = go.Figure()
+    for colour, hint in zip(SERIES, seeds[0]["traces"]["test"]["hints"], strict=False):
+        lines = 100 * np.stack([_series(results, s, f"traces/test/{hint}") for s in seeds])
+        time = np.linspace(0, 1, lines.shape[1])
+        low, high = lines.min(0), lines.max(0)
+        figure.add_scatter(
+            x=[*time, *time[::-1]],
+            y=[*high, *low[::-1]],
+            fill="toself",
+            fillcolor=colour,
+            opacity=0.18,
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        figure.add_scatter(
+            x=time, y=lines.mean(0), mode="lines", name=hint, line={"color": colour, "width": 2.5}
+        )
+    return _laid_out(figure, "share of each graph's own time", "nodes predicted rightly (%)")
+
+
+def between_solutions(results: Results) -> go.Figure:
+    """Distances between all seeds, in the order of the dendrogram above them."""
+    seeds = [str(s["seed"]) for s in results.numbers["seeds"]]
+    order = results.series["solutions/order"]
+    distances = results.series["solutions/distances"][np.ix_(order, order)] / 2
+    tree: Any = dendrogram(results.series["solutions/linkage"], no_plot=True)
+    figure = make_subplots(
+        rows=2, cols=1, shared_xaxes=True, row_heights=[0.22, 0.78], vertical_spacing=0.02
+    )
+    for x, y in zip(tree["icoord"], tree["dcoord"], strict=True):
+        figure.add_scatter(
+            x=[(v - 5) / 10 for v in x],
+            y=y,
+            mode="lines",
+            line={"color": _GREY, "width": 1.2},
+            hoverinfo="skip",
+            showlegend=False,
+            row=1,
+            col=1,
+        )
+    names = [seeds[i] for i in order]
+    figure.add_heatmap(
+        z=distances,
+        x=list(range(len(names))),
+        y=list(range(len(names))),
+        customdata=[[f"{a} and {b}" for b in names] for a in names],
+        colorscale="Viridis",
+        colorbar={"title": {"text": "tv"}, "len": 0.78, "y": 0.39},
+        hovertemplate="seeds %{customdata}: %{z:.4f}<extra></extra>",
+        row=2,
+        col=1,
+    )
+    every = max(1, len(names) // 32)
+    ticks = {"tickvals": list(range(0, len(names), every)), "ticktext": names[::every]}
+    figure.update_xaxes(**ticks, title_text="seed", row=2, col=1)
+    figure.update_yaxes(**ticks, title_text="seed", autorange="reversed", row=2, col=1)
+    figure.update_yaxes(visible=False, row=1, col=1)
+    figure.update_xaxes(visible=False, row=1, col=1)
+    figure.update_layout(height=620)
+    return _laid_out(figure)
+
+
+def training_curves(metrics: Sequence[MetricRow]) -> go.Figure:
+    """Loss and scores of every seed over training."""
+    figure = make_subplots(
+        rows=1, cols=3, subplot_titles=["loss", "validation (%)", "test (%), never selected by"]
+    )
+    by_seed: dict[int, list[MetricRow]] = {}
+    for row in metrics:
+        by_seed.setdefault(row.seed, []).append(row)
+    for index, (seed, rows) in enumerate(sorted(by_seed.items())):
+        columns: Mapping[str, float] = {"loss": 1, "validation": 100, "test": 100}
+        for column, (name, scale) in enumerate(columns.items(), start=1):
+            points = [
+                (r.step, scale * getattr(r, name)) for r in rows if getattr(r, name) is not None
+            ]
+            figure.add_scatter(
+                x=[p[0] for p in points],
+                y=[p[1] for p in points],
+                mode="lines",
+                name=f"seed {seed}",
+                legendgroup=str(seed),
+                showlegend=column == 1 and len(by_seed) <= 16,
+                line={"color": SERIES[index % len(SERIES)], "width": 1.2},
+                row=1,
+                col=column,
+            )
+    figure.update_yaxes(type="log", row=1, col=1)
+    figure.update_xaxes(title_text="step")
+    return _laid_out(figure)
+
+
+def _laid_out(figure: go.Figure, x: str | None = None, y: str | None = None) -> go.Figure:
+    figure.update_layout(
+        margin={"l": 60, "r": 20, "t": 40, "b": 60},
+        legend={"orientation": "h", "y": -0.22, "yanchor": "top"},
+        hovermode="closest",
+        template=None,
+    )
+    if x is not None:
+        figure.update_xaxes(title_text=x)
+    if y is not None:
+        figure.update_yaxes(title_text=y)
+    return figure
+
+
+def _series(results: Results, seed: Mapping[str, Any], name: str) -> np.ndarray:
+    return results.series[f"seeds/{seed['seed']}/{name}"]
+
+
+def _half(results: Results, seed: Mapping[str, Any], name: str) -> float:
+    """Half of the 95 % interval of a mean over graphs."""
+    values = _series(results, seed, name)
+    values = values[np.isfinite(values)]
+    return float(1.96 * values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def _data(figure: go.Figure) -> Any:
+    return figure.to_plotly_json()

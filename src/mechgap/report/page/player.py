@@ -1,0 +1,151 @@
+"""What the page's player shows: a few graphs, every network's run over them, the exact one."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.sparse.csgraph import shortest_path
+
+from mechgap.measures.results import Results
+from mechgap.tasks.specs import Task, Type, get_task
+
+MOST_SEEDS = 24
+"""More would make the page heavy; the closest and the most and least accurate are kept."""
+
+
+def player(results: Results) -> dict[str, Any] | None:
+    """The player's data; None where no examples were kept."""
+    series = {
+        name.removeprefix("examples/"): value
+        for name, value in results.series.items()
+        if name.startswith("examples/")
+    }
+    if not series:
+        return None
+    task = get_task(results.numbers["task"])
+    mechanisms = [n.removeprefix("senders/") for n in series if n.startswith("senders/")]
+    nearest = results.numbers["seeds"][0]["mechanism"]
+    mechanisms.sort(key=lambda name: (name != nearest, name))
+    supports = _supports(results, series)
+    samples = [
+        _sample(task, series, supports[k], mechanisms, k) for k in range(len(series["lengths"]))
+    ]
+    flags = [f.name for f in task.hints if f.type is Type.MASK]
+    pointers = [f.name for f in task.hints if f.type is Type.POINTER]
+    return {
+        "samples": samples,
+        "seeds": [_seed(task, results, seed, samples) for seed in _chosen(results)],
+        "mechanisms": mechanisms,
+        "flag": flags[0] if flags else None,
+        "pointer": pointers[0] if pointers else None,
+        "scalars": [f.name for f in task.hints if f.type is Type.SCALAR],
+    }
+
+
+def _chosen(results: Results) -> list[dict[str, Any]]:
+    seeds = list(results.numbers["seeds"])
+    closest = results.numbers["solutions"]["closest_seed"]
+    by_accuracy = sorted(seeds, key=lambda s: -s["accuracy"])
+    first = [s for s in seeds if s["seed"] == closest] + by_accuracy[:1] + by_accuracy[-1:]
+    ordered = {s["seed"]: s for s in [*first, *seeds]}
+    return sorted(list(ordered.values())[:MOST_SEEDS], key=lambda s: s["seed"])
+
+
+def _supports(results: Results, series: dict[str, np.ndarray]) -> list[Bool[np.ndarray, "n n"]]:
+    """Pairs worth a number: neighbours, oneself, and wherever some network attends."""
+    adjacent = series["inputs/adj"] > 0
+    support = adjacent | adjacent.swapaxes(1, 2) | np.eye(adjacent.shape[1], dtype=bool)
+    for seed in _chosen(results):
+        support = support | (_of(results, seed, "attention").max(0) > 5e-4)
+    return list(support)
+
+
+def _sample(
+    task: Task,
+    series: dict[str, np.ndarray],
+    support: Bool[np.ndarray, "n n"],
+    mechanisms: list[str],
+    k: int,
+) -> dict[str, Any]:
+    steps = max(1, int(series["lengths"][k]) - 1)
+    edges = np.argwhere(np.triu(series["inputs/adj"][k] + series["inputs/adj"][k].T, 1))
+    source = series.get("inputs/s")
+    return {
+        "steps": steps,
+        "places": np.round(places(series["inputs/adj"][k] > 0), 4).tolist(),
+        "edges": edges.tolist(),
+        "pairs": np.argwhere(support).tolist(),
+        "source": -1 if source is None else int(source[k].argmax()),
+        "hints": {
+            f.name: _listed(series[f"hints/{f.name}"][1 : steps + 1, k])
+            for f in _shown(task)
+            if series[f"hints/{f.name}"].shape[0] > steps
+        },
+        "senders": {m: series[f"senders/{m}"][:steps, k].tolist() for m in mechanisms},
+    }
+
+
+def _shown(task: Task):
+    """Hints that every node has one number of."""
+    return [f for f in task.hints if f.type in {Type.MASK, Type.POINTER, Type.SCALAR}
+            and f.location.value == "node"]  # fmt: skip
+
+
+def _seed(
+    task: Task, results: Results, seed: dict[str, Any], samples: list[dict[str, Any]]
+) -> dict[str, Any]:
+    attention = _of(results, seed, "attention").astype(np.float32)
+    runs = []
+    for k, sample in enumerate(samples):
+        to, sender = np.array(sample["pairs"]).T
+        steps = sample["steps"]
+        runs.append(
+            {
+                "attention": np.rint(1000 * attention[:steps, k, to, sender]).astype(int).tolist(),
+                "hints": {
+                    f.name: _listed(_of(results, seed, f"hints/{f.name}")[:steps, k])
+                    for f in _shown(task)
+                    if f.name in sample["hints"] and seed["traces"]
+                },
+            }
+        )
+    return {
+        "name": f"seed {seed['seed']} ({100 * seed['accuracy']:.1f} % accurate)",
+        "samples": runs,
+    }
+
+
+def _of(results: Results, seed: dict[str, Any], name: str) -> np.ndarray:
+    return results.series[f"seeds/{seed['seed']}/examples/{name}"]
+
+
+def _listed(values: np.ndarray) -> list[Any]:
+    if np.issubdtype(values.dtype, np.integer):
+        return values.tolist()
+    return np.round(values.astype(float), 4).tolist()
+
+
+def places(adjacent: Bool[np.ndarray, "n n"]) -> Float[np.ndarray, "n 2"]:
+    """Where to draw nodes, in the unit square: distances as near as can be to those in the graph.
+
+    Stress is lowered step by step from a circle (Gansner, Koren and North's majorisation).
+    """
+    n = len(adjacent)
+    angle = 2 * np.pi * np.arange(n) / n
+    at = np.stack([np.sin(angle), -np.cos(angle)], axis=1)
+    if n > 2:
+        wanted = shortest_path(adjacent | adjacent.T, unweighted=True)
+        longest = wanted[np.isfinite(wanted)].max()
+        wanted = np.where(np.isfinite(wanted), wanted, longest + 1.5)
+        np.fill_diagonal(wanted, 1)
+        weight = wanted**-2.0
+        np.fill_diagonal(weight, 0)
+        at = at * wanted.max() / 2
+        for _ in range(300):
+            apart = at[:, None] - at[None]
+            length = np.maximum(np.linalg.norm(apart, axis=-1), 1e-9)
+            pull = at[None] + apart * (wanted / length)[..., None]
+            at = (weight[..., None] * pull).sum(1) / weight.sum(1, keepdims=True)
+    low, high = at.min(0), at.max(0)
+    middle, size = (low + high) / 2, max(float((high - low).max()), 1e-9)
+    return 0.5 + 0.84 * (at - middle) / size
