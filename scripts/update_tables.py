@@ -11,6 +11,7 @@ from typing import Any
 
 PROJECT = Path(__file__).parent.parent
 PROGRAMS = PROJECT / "docs" / "programs.md"
+TRAINING = PROJECT / "docs" / "training.md"
 README = PROJECT / "README.md"
 
 
@@ -75,7 +76,38 @@ def attacked() -> str:
     return "\n".join(rows) + "\n"
 
 
+def training() -> str:
+    """Training speed beside dm-clrs."""
+    rows = [
+        "| seed-steps per second | dm-clrs | mechgap | |",
+        "|---|---|---|---|",
+    ]
+    rows += [
+        f"| {row['task']}, hidden size {row['hidden_size']} | {row['dm_clrs']:.1f}"
+        f" | {row['mechgap']:,.0f} | {row['ratio']:.0f} × |"
+        for row in results("training")["settings"]
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def compiling() -> str:
+    """How long compiling takes, and running what was compiled beside what was learned."""
+    rows = [
+        "| program | target | compile, imports included | run, compiled | run, learned |",
+        "|---|---|---|---|---|",
+    ]
+    rows += [
+        f"| {row['program']} | {row['target']} | {row['compile_seconds']:.2f} s"
+        f" | {row['run_compiled_ms']:.0f} ms | {row['run_learned_ms']:.0f} ms |"
+        for row in results("compiling")["compiled"]
+    ]
+    return "\n".join(rows) + "\n"
+
+
 TABLES = {
+    (README, "training"): training,
+    (TRAINING, "training"): training,
+    (PROGRAMS, "compiling"): compiling,
     (README, "measured"): against_dm_clrs,
     (PROGRAMS, "measured"): compiled_programs,
     (PROGRAMS, "attack"): attacked,

@@ -108,3 +108,21 @@ def report_command(
 
 def _say(text: str) -> None:
     print(f"mechgap: {text}", file=sys.stderr, flush=True)
+
+
+@app.command()
+def figures(
+    folder: Annotated[Path, typer.Argument(help="A measured run folder.")],
+    out: Annotated[Path, typer.Option(help="Where to write them.")] = Path("figures"),
+) -> None:
+    """Draw the paper's figures of a measured run, as PDF and PNG."""
+    from mechgap.measures.population import compile_reference
+    from mechgap.measures.results import load_results
+    from mechgap.report.figures import draw_figures
+    from mechgap.training.store import Store
+
+    results = load_results(folder)
+    with Store.reading(folder) as store:
+        recipe = store.recipe
+    for path in draw_figures(results, compile_reference(recipe, 64), out):
+        print(f"written: {path}")

@@ -27,7 +27,7 @@ function drawCharts() {
 const player = page.player;
 const state = { seed: 0, sample: 0, mechanism: 0, step: 0, timer: null };
 const byId = (id) => document.getElementById(id);
-const SIZE = 320, RADIUS = 12;
+const SIZE = 400, RADIUS = 12;
 
 function svg(tag, attributes, parent) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);

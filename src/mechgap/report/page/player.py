@@ -128,15 +128,15 @@ def _listed(values: np.ndarray) -> list[Any]:
 def places(adjacent: Bool[np.ndarray, "n n"]) -> Float[np.ndarray, "n 2"]:
     """Where to draw nodes, in the unit square: distances as near as can be to those in the graph.
 
-    Stress is lowered step by step from a circle (Gansner, Koren and North's majorisation).
+    Stress is lowered step by step from a circle (Gansner, Koren and North's majorisation). The
+    longest extent is laid along the diagonal, and both sides of the square are filled.
     """
     n = len(adjacent)
     angle = 2 * np.pi * np.arange(n) / n
     at = np.stack([np.sin(angle), -np.cos(angle)], axis=1)
     if n > 2:
         wanted = shortest_path(adjacent | adjacent.T, unweighted=True)
-        longest = wanted[np.isfinite(wanted)].max()
-        wanted = np.where(np.isfinite(wanted), wanted, longest + 1.5)
+        wanted = np.where(np.isfinite(wanted), wanted, 3.0)  # parts that are not connected
         np.fill_diagonal(wanted, 1)
         weight = wanted**-2.0
         np.fill_diagonal(weight, 0)
@@ -146,6 +146,7 @@ def places(adjacent: Bool[np.ndarray, "n n"]) -> Float[np.ndarray, "n 2"]:
             length = np.maximum(np.linalg.norm(apart, axis=-1), 1e-9)
             pull = at[None] + apart * (wanted / length)[..., None]
             at = (weight[..., None] * pull).sum(1) / weight.sum(1, keepdims=True)
+        _, _, axes = np.linalg.svd(at - at.mean(0))
+        at = at @ axes.T @ np.array([[1, 1], [1, -1]])
     low, high = at.min(0), at.max(0)
-    middle, size = (low + high) / 2, max(float((high - low).max()), 1e-9)
-    return 0.5 + 0.84 * (at - middle) / size
+    return 0.5 + 0.84 * (at - (low + high) / 2) / np.maximum(high - low, 1e-9)

@@ -1,0 +1,237 @@
+"""The paper's figures of a measured run, drawn from its saved results.
+
+Nothing is trained or measured here. Every figure is written as PDF (vector) and PNG.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.cluster.hierarchy import dendrogram
+
+from mechgap.compiler.compile import Compiled
+from mechgap.errors import InvalidInput
+from mechgap.measures.results import Results
+from mechgap.report.answer import most_common
+from mechgap.report.parameters import auxiliary_figure, main_figure
+from mechgap.report.style import SERIES, STYLE, save_figure
+
+COLUMN = 3.4
+"""Inches: one column of a two-column page."""
+_LEARNED, _COMPILED, _GREY = SERIES[0], SERIES[1], "#6b7480"
+_YARDSTICKS = {"uniform": "--", "self": ":", "untrained": "-."}
+_MARKERS = {"uniform": "s", "self": "D", "untrained": "^", "compiled": "*"}
+
+
+def draw_figures(results: Results, compiled: Compiled | None, out: Path) -> list[Path]:
+    """Write every figure that these results allow; where they are."""
+    drawn: dict[str, Callable[[], Figure]] = {}
+    seeds = results.numbers["seeds"]
+    has_reference = seeds[0]["internal_tv"] is not None
+    has_traces = seeds[0]["external"] is not None
+    if has_reference or has_traces:
+        drawn["faithfulness"] = lambda: faithfulness(results)
+    if has_reference:
+        drawn["internal_over_time"] = lambda: internal_over_time(results)
+    if has_reference and "examples/lengths" in results.series:
+        drawn["attention_comparison"] = lambda: attention_comparison(results)
+        drawn["attention_full"] = lambda: attention_full(results)
+    if has_traces:
+        drawn["traces_over_time"] = lambda: traces_over_time(results)
+    if len(seeds) > 2:
+        drawn["solutions"] = lambda: between_solutions(results)
+    if compiled is not None:
+        drawn["parameters_main"] = lambda: main_figure(compiled)
+        drawn["parameters_auxiliary"] = lambda: auxiliary_figure(compiled)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"cannot make the folder '{out}': {error}") from error
+    written = []
+    for name, draw in drawn.items():
+        figure = draw()
+        for ending in ("pdf", "png"):
+            path = out / f"{name}.{ending}"
+            save_figure(figure, path)
+            written.append(path)
+    return written
+
+
+@contextmanager
+def _figure(width: float, height: float) -> Iterator[Figure]:
+    with mpl.rc_context(STYLE):
+        yield Figure(figsize=(width, height), layout="constrained")
+
+
+def faithfulness(results: Results) -> Figure:
+    """Accuracy against the external and the internal measure, a point a seed."""
+    seeds = results.numbers["seeds"]
+    measures = {"external": "trace predicted (%)", "internal_tv": "attention elsewhere (tv, %)"}
+    known = {m: label for m, label in measures.items() if seeds[0][m] is not None}
+    with _figure(COLUMN * len(known), 2.6) as figure:
+        panels = figure.subplots(1, len(known), squeeze=False)[0]
+        for axes, (measure, label) in zip(panels, known.items(), strict=True):
+            x, y = [100 * s[measure] for s in seeds], [100 * s["accuracy"] for s in seeds]
+            axes.scatter(x, y, s=14, color=_LEARNED, label="learned", zorder=3)
+            for name, row in results.numbers["yardsticks"].items():
+                if row[measure] is not None and row["accuracy"] is not None:
+                    axes.scatter(
+                        100 * row[measure],
+                        100 * row["accuracy"],
+                        s=34,
+                        marker=_MARKERS[name],
+                        color=_COMPILED if name == "compiled" else _GREY,
+                        label=name,
+                        zorder=2,
+                    )
+            kind = "external" if measure == "external" else "internal"
+            found = results.numbers["correlation"][kind]
+            if found and found["pearson_r"] is not None:
+                axes.set_title(
+                    f"{kind}: r = {found['pearson_r']:.2f} (p = {found['pearson_p']:.2g}), "
+                    f"ρ = {found['spearman_rho']:.2f}, N = {found['n']}"
+                )
+            axes.set_xlabel(label)
+            axes.set_ylabel("test accuracy (%)")
+            axes.grid(lw=0.3)
+        panels[0].legend(fontsize=7, loc="center")
+    return figure
+
+
+def internal_over_time(results: Results) -> Figure:
+    """The gap at every step, each seed and their mean, beside the yardsticks."""
+    seeds = results.numbers["seeds"]
+    mechanism = most_common([s["mechanism"] for s in seeds])
+    sets = list(seeds[0]["gaps"])
+    with _figure(COLUMN * len(sets), 2.5) as figure:
+        panels = figure.subplots(1, len(sets), squeeze=False, sharey=True)[0]
+        for axes, data in zip(panels, sets, strict=True):
+            name = f"gaps/{data}/{mechanism}/tv_by_step"
+            lines = np.stack([results.series[f"seeds/{s['seed']}/{name}"] for s in seeds])
+            steps = np.arange(1, lines.shape[1] + 1)
+            for line in lines:
+                axes.plot(steps, 100 * line, color=_LEARNED, lw=0.6, alpha=0.3)
+            axes.plot(
+                steps, 100 * np.nanmean(lines, 0), color=_LEARNED, lw=2, label="learned, mean"
+            )
+            for yardstick, dash in _YARDSTICKS.items():
+                values = 100 * results.series[f"{yardstick}/{name}"]
+                axes.plot(steps, values, dash, color=_GREY, lw=1, label=yardstick)
+            axes.set_title(f"{data} graphs, to {mechanism}")
+            axes.set_xlabel("step")
+            axes.set_xticks(steps[:: max(1, len(steps) // 8)])
+            axes.set_ylim(0, 100)
+            axes.grid(lw=0.3)
+        panels[0].set_ylabel("attention elsewhere (tv, %)")
+        panels[-1].legend(fontsize=7)
+    return figure
+
+
+def attention_comparison(results: Results) -> Figure:
+    """The closest seed's attention and the compiled one's on one graph, over its first steps."""
+    seed = results.numbers["solutions"]["closest_seed"]
+    mechanism = next(s["mechanism"] for s in results.numbers["seeds"] if s["seed"] == seed)
+    learned, exact = _example(results, seed, mechanism)
+    steps = min(len(learned), 5)
+    rows = {"learned": learned, "compiled": exact, "difference": learned - exact}
+    with _figure(1.35 * steps + 0.5, 4.2) as figure:
+        panels = figure.subplots(3, steps, squeeze=False)
+        for line, (name, values) in zip(panels, rows.items(), strict=True):
+            for step, axes in enumerate(line):
+                image = _matrix(axes, values[step], name == "difference")
+                if name == "learned":
+                    axes.set_title(f"step {step + 1}")
+            line[0].set_ylabel(f"{name}\nreceiver")
+            figure.colorbar(image, ax=list(line), shrink=0.85, label="α" if name != "difference"
+                            else "Δα")  # fmt: skip
+        for axes in panels[-1]:
+            axes.set_xlabel("sender")
+        figure.suptitle(f"seed {seed}, the closest to {mechanism}", fontsize=9)
+    return figure
+
+
+def attention_full(results: Results) -> Figure:
+    """The compiled attention and the closest seed's over every step of one graph."""
+    seed = results.numbers["solutions"]["closest_seed"]
+    mechanism = next(s["mechanism"] for s in results.numbers["seeds"] if s["seed"] == seed)
+    learned, exact = _example(results, seed, mechanism)
+    steps = len(learned)
+    with _figure(1.1 * steps + 0.6, 2.9) as figure:
+        panels = figure.subplots(2, steps, squeeze=False)
+        for line, (name, values) in zip(
+            panels, {"compiled": exact, "learned": learned}.items(), strict=True
+        ):
+            for step, axes in enumerate(line):
+                image = _matrix(axes, values[step], False)
+                if name == "compiled":
+                    axes.set_title(f"step {step + 1}")
+            line[0].set_ylabel(f"{name}\nreceiver")
+        for axes in panels[-1]:
+            axes.set_xlabel("sender")
+        figure.colorbar(image, ax=[axes for line in panels for axes in line], shrink=0.7, label="α")
+        figure.suptitle(f"{mechanism} and seed {seed}, every step of one graph", fontsize=9)
+    return figure
+
+
+def _example(results: Results, seed: int, mechanism: str) -> tuple[np.ndarray, np.ndarray]:
+    """The first example's attention ``[steps, receivers, senders]``: learned, and exact."""
+    steps = max(1, int(results.series["examples/lengths"][0]) - 1)
+    learned = results.series[f"seeds/{seed}/examples/attention"][:steps, 0].astype(np.float32)
+    senders = results.series[f"examples/senders/{mechanism}"][:steps, 0]
+    return learned, np.eye(learned.shape[-1])[senders]
+
+
+def _matrix(axes: Axes, values: np.ndarray, signed: bool) -> Any:
+    axes.set_xticks([])
+    axes.set_yticks([])
+    limits = {"vmin": -1, "vmax": 1, "cmap": "PuOr_r"} if signed else {"vmin": 0, "vmax": 1}
+    return axes.imshow(values, **{"cmap": "viridis", **limits})
+
+
+def traces_over_time(results: Results) -> Figure:
+    """Trace accuracy of every hint over each graph's own time; bands span all seeds."""
+    seeds = results.numbers["seeds"]
+    with _figure(COLUMN, 2.5) as figure:
+        axes = figure.subplots()
+        for colour, hint in zip(SERIES, seeds[0]["traces"]["test"]["hints"], strict=False):
+            name = f"traces/test/{hint}"
+            lines = 100 * np.stack([results.series[f"seeds/{s['seed']}/{name}"] for s in seeds])
+            time = np.linspace(0, 1, lines.shape[1])
+            axes.fill_between(time, lines.min(0), lines.max(0), color=colour, alpha=0.15, lw=0)
+            axes.plot(time, lines.mean(0), color=colour, lw=1.8, label=hint)
+        axes.set_xlabel("share of each graph's own time")
+        axes.set_ylabel("nodes predicted rightly (%)")
+        axes.grid(lw=0.3)
+        axes.legend(fontsize=7)
+    return figure
+
+
+def between_solutions(results: Results) -> Figure:
+    """Distances between all seeds in the order of Ward's dendrogram, which stands above."""
+    seeds = [s["seed"] for s in results.numbers["seeds"]]
+    order = results.series["solutions/order"]
+    distances = results.series["solutions/distances"][np.ix_(order, order)] / 2
+    with _figure(COLUMN, 4.1) as figure:
+        top, below = figure.subplots(2, 1, height_ratios=[1, 3.6])
+        tree: Any = dendrogram(results.series["solutions/linkage"], no_plot=True)
+        for x, y in zip(tree["icoord"], tree["dcoord"], strict=True):
+            top.plot([(v - 5) / 10 for v in x], y, color=_GREY, lw=0.8)
+        top.set_xlim(-0.5, len(seeds) - 0.5)
+        top.set_ylabel("Ward")
+        top.set_xticks([])
+        image = below.imshow(distances, cmap="viridis", aspect="auto")
+        every = max(1, len(seeds) // 16)
+        ticks = np.arange(0, len(seeds), every)
+        names = [str(seeds[i]) for i in order]
+        below.set_xticks(ticks, [names[t] for t in ticks])
+        below.set_yticks(ticks, [names[t] for t in ticks])
+        below.set_xlabel("seed")
+        below.set_ylabel("seed")
+        figure.colorbar(image, ax=below, label="distance (tv)")
+        top.set_title(f"{results.numbers['solutions']['clusters']} clusters by silhouette")
+    return figure
