@@ -1,14 +1,10 @@
 """The command line as a user meets it: in a process of its own."""
 
 import json
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-README = Path(__file__).parent.parent / "README.md"
 
 
 def mechgap(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -98,16 +94,6 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, message):
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert message in done.stderr
-
-
-def test_the_readme_has_two_commands_and_the_first_works():
-    commands = re.findall(r"```sh\n(.*?)\n```", README.read_text(), flags=re.DOTALL)[:2]
-    assert commands[1] == "pip install '.[test]' && pytest"
-    install, _, run = commands[0].partition(" && ")
-    assert install == "pip install ."
-    name, *arguments = run.split()
-    assert name == "mechgap"
-    assert mechgap(*arguments).returncode == 0
 
 
 def test_programs_are_listed_and_printed():

@@ -91,9 +91,9 @@ def gap_over_time(results: Results) -> go.Figure:
         lines = np.stack([_series(results, s, name) for s in seeds])
         for seed, line in zip(seeds, lines, strict=True):
             _line(
-                figure, column, 100 * line, f"seed {seed['seed']}", _LEARNED, width=1, opacity=0.3
+                figure, column, 100 * line, f"seed {seed['seed']}", _LEARNED, width=1.0, opacity=0.3
             )
-        _line(figure, column, 100 * np.nanmean(lines, 0), "learned, mean", _LEARNED, width=3,
+        _line(figure, column, 100 * np.nanmean(lines, 0), "learned, mean", _LEARNED, width=3.0,
               legend=column == 1)  # fmt: skip
         for yardstick, dash in _YARDSTICKS.items():
             values = results.series[f"{yardstick}/{name}"]
@@ -112,7 +112,7 @@ def _line(
     colour: str,
     *,
     width: float,
-    opacity: float = 1,
+    opacity: float = 1.0,
     dash: str = "solid",
     legend: bool = False,
 ) -> None:

@@ -1,0 +1,256 @@
+"""The page in a real browser: it loads, it moves, and it shows the data."""
+
+import json
+import shutil
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mechgap import InvalidInput
+from mechgap.measures.results import load_results
+from mechgap.measures.run import measure_run
+from mechgap.report.answer import answer
+from mechgap.report.figures import draw_figures
+from mechgap.report.page.charts import charts
+from mechgap.report.page.page import write_page
+from mechgap.report.page.player import places
+from mechgap.training.population import initial, scores
+from mechgap.training.recipe import make_recipe
+from mechgap.training.store import MetricRow, Store
+
+SMALL = {"hidden_size": 4, "train_lengths": (6,), "length_generalize": False, "train_steps": 20}
+
+
+def a_run(folder, task="bfs", seeds=(0, 1, 2), **more):
+    recipe = make_recipe(task, overrides={**SMALL, **more})
+    with Store.writing(folder, recipe, 1) as store:
+        for seed in seeds:
+            network = initial(recipe, jnp.int32(seed)).network
+            store.put(seed, network, *scores(recipe, network), "untrained")
+    measure_run(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run whose name would be markup if nobody escaped it."""
+    return a_run(tmp_path_factory.mktemp("runs") / "<b>bfs")
+
+
+@pytest.fixture(scope="module")
+def page(run):
+    return write_page(run)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("there is no chromium on the PATH")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Opened:
+    """A page in a tab, with what it complained about and what it asked the network for."""
+
+    def __init__(self, browser, path, **context):
+        self.tab = browser.new_context(**context).new_page()
+        self.complaints, self.requests = [], []
+        self.tab.on("console", lambda m: m.type == "error" and self.complaints.append(m.text))
+        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.tab.on("request", lambda r: self.requests.append(r.url))
+        self.tab.goto(path.as_uri())
+        self.tab.wait_for_selector("html[data-ready=true]")
+
+    def arrows(self, panel):
+        """Who attends to whom, as drawn."""
+        found = self.tab.eval_on_selector_all(
+            f"#{panel} g.arrow",
+            "all => all.map(a => [+a.dataset.to, +a.dataset.from, +a.dataset.weight])",
+        )
+        return {(to, sender): weight for to, sender, weight in found}
+
+
+def drawable(attention):
+    """Attention to others that is strong enough to be drawn."""
+    return {
+        (int(i), int(j)): float(attention[i, j])
+        for i, j in np.argwhere(np.rint(1000 * attention) > 20)
+        if i != j
+    }
+
+
+def test_it_loads_from_disk_in_silence(browser, page):
+    opened = Opened(browser, page)
+    assert opened.complaints == []
+    assert [url for url in opened.requests if not url.startswith(("file:", "data:"))] == []
+    assert page.stat().st_size < 10e6
+    for chart in ("internal", "external", "gap", "trace", "solutions"):
+        assert opened.tab.query_selector(f"#{chart} .main-svg"), chart
+
+
+def test_the_answer_is_on_top(browser, page, run):
+    opened = Opened(browser, page)
+    assert opened.tab.inner_text(".answer") == answer(load_results(run))
+
+
+def test_the_slider_shows_the_data(browser, page, run):
+    opened = Opened(browser, page)
+    results = load_results(run)
+    steps = int(results.series["examples/lengths"][0]) - 1
+    assert steps > 2
+    seen = []
+    for step in (0, 1, steps - 1):
+        opened.tab.eval_on_selector(
+            "#step", f"s => {{ s.value = {step}; s.dispatchEvent(new Event('input')) }}"
+        )
+        attention = results.series["seeds/0/examples/attention"][step, 0].astype(float)
+        wanted = drawable(attention)
+        drawn = opened.arrows("learned")
+        assert drawn.keys() == wanted.keys()
+        assert all(abs(drawn[k] - wanted[k]) < 2e-3 for k in wanted)
+        senders = results.series[f"examples/senders/{_first_mechanism(opened)}"][step, 0]
+        exact = {(i, int(j)): 1.0 for i, j in enumerate(senders) if i != j}
+        assert opened.arrows("compiled") == exact
+        seen.append(drawn)
+        assert opened.tab.inner_text("#when") == f"step {step + 1} of {steps}"
+    assert seen[0] != seen[1]
+
+
+def _first_mechanism(opened):
+    return opened.tab.eval_on_selector("#mechanism", "s => s.options[s.selectedIndex].text")
+
+
+def test_wrong_predictions_are_marked(browser, page, run):
+    opened = Opened(browser, page)
+    series = load_results(run).series
+    wrong = np.zeros(series["examples/inputs/pos"].shape[1], bool)
+    for hint in ("pi_h", "reach_h"):
+        said = series[f"seeds/0/examples/hints/{hint}"][0, 0]
+        wrong |= said != series[f"examples/hints/{hint}"][1, 0]
+    marked = opened.tab.eval_on_selector_all(
+        "#learned .node.wrong", "all => all.map(n => +n.dataset.node)"
+    )
+    assert sorted(marked) == np.flatnonzero(wrong).tolist()
+    assert opened.tab.query_selector("#compiled .node.wrong") is None
+
+
+def test_keys_and_choices(browser, page):
+    opened = Opened(browser, page)
+    tab = opened.tab
+    tab.keyboard.press("ArrowRight")
+    assert tab.inner_text("#when").startswith("step 2")
+    tab.keyboard.press("ArrowLeft")
+    tab.keyboard.press("ArrowLeft")
+    assert tab.inner_text("#when").startswith("step 1")
+    before = opened.arrows("learned")
+    tab.select_option("#seed", "1")
+    assert opened.arrows("learned") != before
+    exact = opened.arrows("compiled")
+    for _ in range(3):
+        tab.locator("h1").click()
+        tab.keyboard.press("ArrowRight")
+    tab.select_option("#sample", "1")
+    assert tab.inner_text("#when").startswith("step 1")
+    tab.select_option("#sample", "0")
+    tab.select_option("#mechanism", "1")
+    assert opened.tab.inner_text("#when").startswith("step 1")
+    assert len(exact) > 0
+    tab.click("#play")
+    assert tab.inner_text("#play") == "Pause"
+    tab.wait_for_function("document.getElementById('when').textContent.startsWith('step 2')")
+    assert opened.complaints == []
+
+
+def test_dark_and_narrow(browser, page):
+    light, dark = (
+        Opened(browser, page, color_scheme=scheme, viewport={"width": 390, "height": 800})
+        for scheme in ("light", "dark")
+    )
+    colour = "getComputedStyle(document.body).backgroundColor"
+    assert light.tab.evaluate(colour) != dark.tab.evaluate(colour)
+    # Nothing but tables, which scroll by themselves, is wider than the screen.
+    assert light.tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_names_are_not_markup(browser, page):
+    opened = Opened(browser, page)
+    assert opened.tab.query_selector("main b") is None
+    assert "<b>bfs" in opened.tab.inner_text("section:last-of-type pre")
+
+
+def test_pages_of_other_runs(tmp_path, browser):
+    """Without a compiled program; without traces, one seed."""
+    simple = a_run(tmp_path / "dfs", "dfs_simplified", (0,))
+    opened = Opened(browser, write_page(simple))
+    assert opened.complaints == []
+    assert "no compiled dfs_simplified" in opened.tab.inner_text(".answer")
+    silent = a_run(tmp_path / "none", "bellman_ford", (0,), hint_mode="none")
+    opened = Opened(browser, write_page(silent))
+    assert opened.complaints == []
+    assert opened.tab.query_selector("#learned .node")
+
+
+def test_training_curves(run):
+    rows = [MetricRow(0, 50 * k, 1.0 / k, 0.5, 0.4 if k == 2 else None, None) for k in (1, 2)]
+    found = charts(load_results(run), rows)["training"]
+    assert [list(line["y"]) for line in found["data"]] == [[1.0, 0.5], [50.0, 50.0], [40.0]]
+
+
+def test_the_answer_says_what_was_found(run):
+    results = load_results(run)
+    text = answer(results)
+    assert text.startswith("3 learned networks, ")
+    accuracy = np.mean([s["accuracy"] for s in results.numbers["seeds"]])
+    assert f"{100 * accuracy:.1f} % accurate" in text
+    assert "uniform attention scores" in text
+
+
+def test_figures_are_drawn_from_the_files_alone(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("mechgap.network.trace.run", None)
+    written = draw_figures(load_results(run), None, tmp_path / "figures")
+    names = {path.stem for path in written}
+    assert names == {
+        *("faithfulness", "internal_over_time", "attention_comparison", "attention_full"),
+        *("traces_over_time", "solutions"),
+    }
+    for path in written:
+        assert path.read_bytes().startswith(b"%PDF" if path.suffix == ".pdf" else b"\x89PNG")
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidInput, match="cannot make the folder"):
+        draw_figures(load_results(run), None, tmp_path / "file" / "below")
+
+
+def test_places_keep_neighbours_near():
+    path = np.zeros((9, 9), bool)
+    for i in range(8):
+        path[i, i + 1] = path[i + 1, i] = True
+    at = places(path)
+    assert at.min() >= 0
+    assert at.max() <= 1
+    steps = np.linalg.norm(np.diff(at, axis=0), axis=1)
+    assert steps.max() < 2 * steps.min()
+    assert np.linalg.norm(at[0] - at[-1]) > 4 * steps.mean()
+    for n in (1, 2, 3):
+        assert np.isfinite(places(np.zeros((n, n), bool))).all()
+
+
+def test_no_page_without_measures(tmp_path):
+    recipe = make_recipe("bfs", overrides=SMALL)
+    with Store.writing(tmp_path / "run", recipe, 1):
+        pass
+    with pytest.raises(InvalidInput, match="has not been measured"):
+        write_page(tmp_path / "run")
+
+
+def test_nothing_in_the_data_can_end_its_script(page):
+    text = page.read_text()
+    begin = text.index('<script id="data" type="application/json">')
+    data = text[begin:].split("</script>", 1)[0].split(">", 1)[1]
+    assert "<" not in data
+    assert json.loads(data)["player"]["mechanisms"]
