@@ -16,7 +16,7 @@ PACKAGE = Path(mechgap.__file__).parent
 # A stage may import itself and what stands to its right.
 STAGES = [
     *("cli", "experiments", "report", "measures", "training"),
-    *("compiler", "programs", "interop", "network", "tasks", "errors"),
+    *("compiler", "programs", "interop", "network", "tasks", "display", "errors"),
 ]
 MODULES = [m.name for m in pkgutil.walk_packages(mechgap.__path__, "mechgap.")]
 

@@ -87,6 +87,7 @@ def drawable(attention):
 
 def test_it_loads_from_disk_in_silence(browser, page):
     opened = Opened(browser, page)
+    opened.tab.wait_for_selector("html[data-charts=true]")
     assert opened.complaints == []
     assert [url for url in opened.requests if not url.startswith(("file:", "data:"))] == []
     assert page.stat().st_size < 10e6
@@ -175,6 +176,7 @@ def test_dark_and_narrow(browser, page):
     colour = "getComputedStyle(document.body).backgroundColor"
     assert light.tab.evaluate(colour) != dark.tab.evaluate(colour)
     # Nothing but tables, which scroll by themselves, is wider than the screen.
+    light.tab.wait_for_selector("html[data-charts=true]")
     assert light.tab.evaluate("document.documentElement.scrollWidth") <= 390
 
 

@@ -13,6 +13,8 @@ every hint and output.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -30,6 +32,7 @@ from mechgap.compiler.target import Target
 from mechgap.compiler.updates import HiddenUnit, hidden_units
 from mechgap.compiler.validate import check_target
 from mechgap.compiler.write import write
+from mechgap.display import html_table, png, showable
 from mechgap.errors import InvalidInput
 from mechgap.network.network import Network
 from mechgap.programs.expressions import Name, Side
@@ -53,6 +56,25 @@ class Compiled:
     def hidden_units(self) -> tuple[HiddenUnit, ...]:
         """The units that hold the state, in the network's order."""
         return self.layout.state
+
+    def plot(self) -> Any:
+        """The paper's figure of the main parameters."""
+        # Reports look at compilers, not the other way round; a notebook asks for this by name.
+        return showable(import_module("mechgap.report.parameters").main_figure(self))
+
+    def _repr_png_(self) -> bytes:
+        return png(self.plot())
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("program", self.program.name),
+            ("target", f"{self.target.name}: {self.target.summary}"),
+            ("hidden units", self.network.config.hidden_size),
+            ("parameters", f"{self.network.parameters:,}"),
+            ("certified nodes", self.certificate.domain.nodes),
+            ("attention elsewhere, at most", f"{self.certificate.attention_error:.1e}"),
+        ]
+        return html_table(["", ""], rows, "compiled network")
 
     @property
     def attention_units(self) -> tuple[Unit, ...]:

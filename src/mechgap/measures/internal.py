@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from mechgap.display import html_table, picture
 from mechgap.errors import InvalidInput
 from mechgap.measures.data import Data, GroundTruth
 
@@ -65,6 +66,22 @@ class Gap:
     def series(self) -> dict[str, np.ndarray]:
         """The arrays, by name."""
         return {k: v for k, v in vars(self).items() if isinstance(v, np.ndarray)}
+
+    def plot(self) -> Any:
+        """The gap over time, all rows and active ones."""
+        figure = picture(4.2, 2.6)
+        axes = figure.subplots()
+        steps = np.arange(1, len(self.tv_by_step) + 1)
+        axes.plot(steps, self.tv_by_step, "o-", color="#0072b2", label="all rows")
+        axes.plot(steps, self.tv_active_by_step, "s--", color="#d55e00", label="active rows")
+        axes.set(xlabel="step", ylabel="attention elsewhere (tv)", ylim=(0, 1.02))
+        axes.set_title(f"gap to {self.mechanism}")
+        axes.legend()
+        return figure
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{value:.4f}") for name, value in self.numbers.items()]
+        return html_table(["", ""], rows, f"gap to {self.mechanism}")
 
 
 def row_l1(a: Float[Array, "*rows senders"], b: Float[Array, "*rows senders"]) -> Array:

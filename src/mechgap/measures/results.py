@@ -15,6 +15,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 
+from mechgap.display import html_table
 from mechgap.errors import InvalidInput
 from mechgap.measures.population import NetworkMeasures, PopulationMeasures
 from mechgap.network.files import packed
@@ -32,6 +33,16 @@ class Results:
 
     numbers: Mapping[str, Any]
     series: Mapping[str, np.ndarray]
+
+    def _repr_html_(self) -> str:
+        columns = ("accuracy", *(f"internal_{f}" for f in FORMS), "top1_active", "external")
+        named = [(f"seed {row['seed']}", row) for row in self.numbers["seeds"]]
+        named += list(self.numbers["yardsticks"].items())
+        rows = [
+            (name, *("-" if row[c] is None else f"{row[c]:.4f}" for c in columns))
+            for name, row in named
+        ]
+        return html_table(["", *columns], rows, f"{self.numbers['task']}, test graphs")
 
 
 def results_of(measured: PopulationMeasures, which: str) -> Results:

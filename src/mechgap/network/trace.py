@@ -12,6 +12,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from mechgap.display import html_table, picture, png
 from mechgap.errors import InvalidInput, unknown
 from mechgap.network.network import Network, unroll
 from mechgap.tasks.batch import Batch
@@ -45,6 +46,32 @@ class Trace(eqx.Module):
         per_hint = self.attention.shape[0] // self.steps
         live = jnp.arange(self.steps)[:, None] < jnp.maximum(1, self.lengths - 1)
         return jnp.repeat(live, per_hint, axis=0)
+
+    def plot(self, sample: int = 0) -> Any:
+        """Attention at every step that counts, receivers down and senders across, mean of heads."""
+        steps = int(jnp.sum(self.valid[:, sample]))
+        figure = picture(1.6 * steps + 0.6, 2.1)
+        panels = figure.subplots(1, steps, squeeze=False)[0]
+        images = []
+        for step, axes in enumerate(panels):
+            values = jnp.mean(self.attention[step, sample], axis=0)
+            images.append(axes.imshow(values, vmin=0, vmax=1, cmap="viridis"))
+            axes.set(title=f"step {step + 1}", xlabel="sender", xticks=[], yticks=[])
+        panels[0].set_ylabel("receiver")
+        figure.colorbar(images[-1], ax=list(panels), label="α")
+        return figure
+
+    def _repr_html_(self) -> str:
+        named = {
+            **{name: getattr(self, name) for name in ("attention", "logits", "support", "hidden")},
+            **{f"hints[{name!r}]": value for name, value in self.hints.items()},
+            **{f"outputs[{name!r}]": value for name, value in self.outputs.items()},
+        }
+        rows = [(name, " × ".join(map(str, value.shape))) for name, value in named.items()]
+        return html_table(["value", "shape"], rows, f"a run of {self.task.name}")
+
+    def _repr_png_(self) -> bytes:
+        return png(self.plot())
 
 
 _REPLACEABLE = ("attention", "logits", "support", "hidden", "hints", "outputs")

@@ -142,13 +142,12 @@ def attention_comparison(results: Results) -> Figure:
     with _figure(1.35 * steps + 0.5, 4.2) as figure:
         panels = figure.subplots(3, steps, squeeze=False)
         for line, (name, values) in zip(panels, rows.items(), strict=True):
-            for step, axes in enumerate(line):
-                image = _matrix(axes, values[step], name == "difference")
-                if name == "learned":
-                    axes.set_title(f"step {step + 1}")
+            images = [_matrix(axes, values[k], name == "difference") for k, axes in enumerate(line)]
             line[0].set_ylabel(f"{name}\nreceiver")
-            figure.colorbar(image, ax=list(line), shrink=0.85, label="α" if name != "difference"
+            figure.colorbar(images[-1], ax=list(line), shrink=0.85, label="α" if name != "difference"
                             else "Δα")  # fmt: skip
+        for step, axes in enumerate(panels[0]):
+            axes.set_title(f"step {step + 1}")
         for axes in panels[-1]:
             axes.set_xlabel("sender")
         figure.suptitle(f"seed {seed}, the closest to {mechanism}", fontsize=9)
@@ -163,17 +162,19 @@ def attention_full(results: Results) -> Figure:
     steps = len(learned)
     with _figure(1.1 * steps + 0.6, 2.9) as figure:
         panels = figure.subplots(2, steps, squeeze=False)
+        images: list[Any] = []
         for line, (name, values) in zip(
             panels, {"compiled": exact, "learned": learned}.items(), strict=True
         ):
-            for step, axes in enumerate(line):
-                image = _matrix(axes, values[step], False)
-                if name == "compiled":
-                    axes.set_title(f"step {step + 1}")
+            images = [_matrix(axes, values[k], False) for k, axes in enumerate(line)]
             line[0].set_ylabel(f"{name}\nreceiver")
+        for step, axes in enumerate(panels[0]):
+            axes.set_title(f"step {step + 1}")
         for axes in panels[-1]:
             axes.set_xlabel("sender")
-        figure.colorbar(image, ax=[axes for line in panels for axes in line], shrink=0.7, label="α")
+        figure.colorbar(
+            images[-1], ax=[axes for line in panels for axes in line], shrink=0.7, label="α"
+        )
         figure.suptitle(f"{mechanism} and seed {seed}, every step of one graph", fontsize=9)
     return figure
 

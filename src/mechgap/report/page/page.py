@@ -81,7 +81,8 @@ def page(
         body="\n".join(part for part in parts if part),
         data=_embedded(data),
         plotly=get_plotlyjs(),
-        script=_resource("page.js"),
+        player=_resource("player.js"),
+        charts=_resource("charts.js"),
     )
 
 
@@ -99,8 +100,9 @@ _TEMPLATE = """<!doctype html>
 {body}
 </main>
 <script id="data" type="application/json">{data}</script>
+<script>{player}</script>
 <script>{plotly}</script>
-<script>{script}</script>
+<script>{charts}</script>
 </body>
 </html>
 """
@@ -141,7 +143,7 @@ def _summary(results: Results) -> str:
         ("learned (mean ± std)", [spread([s[c] for s in seeds], c) for c in columns])
     ]
     for name, row in results.numbers["yardsticks"].items():
-        rows.append((YARDSTICKS.get(name, name), [spread([row[c]], c) for c in columns]))
+        rows.append((str(YARDSTICKS.get(name, name)), [spread([row[c]], c) for c in columns]))
     return _table(["", *columns.values()], rows, marked=0)
 
 

@@ -3,25 +3,6 @@ const page = JSON.parse(document.getElementById("data").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const shade = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// ---- charts
-
-function drawCharts() {
-  for (const [id, chart] of Object.entries(page.charts)) {
-    const place = document.getElementById(id);
-    if (!place) continue;
-    const ink = shade("--ink"), line = shade("--line");
-    const layout = structuredClone(chart.layout);
-    Object.assign(layout, {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", autosize: true,
-      font: { ...layout.font, color: ink },
-    });
-    for (const key of Object.keys(layout)) {
-      if (/^[xy]axis/.test(key)) Object.assign(layout[key], { gridcolor: line, zerolinecolor: line, linecolor: line });
-    }
-    Plotly.react(place, chart.data, layout, { responsive: true, displaylogo: false });
-  }
-}
-
 // ---- the player
 
 const player = page.player;
@@ -173,7 +154,8 @@ function startPlayer() {
   go(0);
 }
 
-if (player) startPlayer();
-drawCharts();
-dark.addEventListener("change", () => { if (player) draw(); drawCharts(); });
+if (player) {
+  startPlayer();
+  dark.addEventListener("change", draw);
+}
 document.documentElement.dataset.ready = "true";
