@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import shutil
+import sqlite3
 
 import jax
 import jax.numpy as jnp
@@ -220,3 +222,15 @@ def test_what_cannot_be_imported(tmp_path):
     out.mkdir()
     with pytest.raises(InvalidInput, match="exists already"):
         import_networks([one], "bfs", out)
+
+
+def test_diverged_seeds_are_left_out_and_named(folder, tmp_path, capsys):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    with sqlite3.connect(copy / "run.sqlite") as database:
+        database.execute("UPDATE seeds SET state = 'diverged', diverged_at = 7 WHERE seed = 1")
+    numbers = measure_run(copy).numbers
+    assert [row["seed"] for row in numbers["seeds"]] == [0, 2]
+    assert numbers["diverged"] == [1]
+    show_measures(load_results(copy))
+    assert "diverged: seeds [1]" in capsys.readouterr().out

@@ -5,7 +5,7 @@ attention what pairwise distances need.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import jax
@@ -222,7 +222,9 @@ def _measure(
         forced=forced(network, test),
         compiled_with_its_attention=with_ours,
         probes=probes(data["long"].batch, runs["long"]) if "long" in data else {},
-        examples=example_run(data["long"], runs["long"]) if "long" in data else {},
+        examples=example_run(data["long"], runs["long"])
+        if collected is not None and "long" in data
+        else {},
     )
 
 
@@ -266,39 +268,17 @@ def _yardsticks(
     return found
 
 
-def _mean_of(several: Sequence[NetworkMeasures]) -> NetworkMeasures:
-    """The mean of every number and series."""
-
-    def mean(*values: Any) -> Any:
-        return np.mean(np.stack(values), axis=0) if isinstance(values[0], np.ndarray) else (
-            values[0] if isinstance(values[0], str) else float(np.mean(values)))  # fmt: skip
-
-    def gap(*gaps: Gap) -> Gap:
-        return Gap(**{k: mean(*(vars(g)[k] for g in gaps)) for k in vars(gaps[0])})
-
-    def named(*maps: Mapping[str, Any]) -> dict[str, Any]:
-        return {k: mean(*(m[k] for m in maps)) for k in maps[0]}
-
-    def traces(*all_of: External) -> External:
-        return External(
-            mean(*(e.accuracy for e in all_of)),
-            mean(*(e.accuracy_fine for e in all_of)),
-            *(named(*(getattr(e, k) for e in all_of)) for k in ("hints", "dm_clrs", "over_time")),
-        )
-
+def _mean_of(several: Sequence[Any]) -> Any:
+    """The mean of every number and array in things of one structure."""
     first = several[0]
-    return NetworkMeasures(
-        accuracy=mean(*(m.accuracy for m in several)),
-        accuracy_by_sample=mean(*(m.accuracy_by_sample for m in several)),
-        gaps={
-            name: tuple(
-                gap(*(m.gaps[name][i] for m in several)) for i in range(len(first.gaps[name]))
-            )
-            for name in first.gaps
-        },
-        traces={name: traces(*(m.traces[name] for m in several)) for name in first.traces},
-        forced=named(*(m.forced for m in several)),
-        probes={
-            name: Probe(**named(*(vars(m.probes[name]) for m in several))) for name in first.probes
-        },
-    )
+    if is_dataclass(first) and not isinstance(first, type):
+        means = {f.name: _mean_of([getattr(one, f.name) for one in several]) for f in fields(first)}
+        return type(first)(**means)
+    if isinstance(first, Mapping):
+        return {name: _mean_of([one[name] for one in several]) for name in first}
+    if isinstance(first, tuple):
+        return tuple(_mean_of(each) for each in zip(*several, strict=True))
+    if isinstance(first, str):
+        return first
+    mean = np.mean(several, axis=0)
+    return mean if isinstance(first, np.ndarray) else float(mean)

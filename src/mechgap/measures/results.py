@@ -6,7 +6,7 @@ files; nothing is measured again.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,8 @@ class Results:
         return html_table(["", *columns], rows, f"{self.numbers['task']}, test graphs")
 
 
-def results_of(measured: PopulationMeasures, which: str) -> Results:
-    """Numbers and series of a population."""
+def results_of(measured: PopulationMeasures, which: str, diverged: Sequence[int] = ()) -> Results:
+    """Numbers and series of a population; `diverged` seeds were left out."""
     seeds = [{"seed": seed, **_network(m)} for seed, m in measured.seeds.items()]
     series = {f"seeds/{s}/{k}": v for s, m in measured.seeds.items() for k, v in _series(m).items()}
     series |= {f"{n}/{k}": v for n, m in measured.yardsticks.items() for k, v in _series(m).items()}
@@ -66,6 +66,7 @@ def results_of(measured: PopulationMeasures, which: str) -> Results:
     numbers = {
         "task": measured.recipe.task,
         "parameters": which,
+        "diverged": list(diverged),
         "recipe": measured.recipe.data(),
         **made_with(),
         "seeds": seeds,

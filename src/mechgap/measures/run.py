@@ -31,6 +31,7 @@ def measure_run(
         measured = measure_population(
             store.recipe, networks, len(finished), margins=margins, tell=tell
         )
-    results = results_of(measured, which)
+    diverged = [row.seed for row in rows if row.state == "diverged"]
+    results = results_of(measured, which, diverged)
     save_results(folder, results)
     return results

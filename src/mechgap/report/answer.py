@@ -22,10 +22,11 @@ def answer(results: Results) -> str:
     mechanism = most_common([s["mechanism"] for s in seeds])
     gaps = [s["gaps"]["test"][mechanism] for s in seeds]
     uniform = yardsticks["uniform"]["gaps"]["test"][mechanism]
+    right = _percent([gap["top1_active"] for gap in gaps])
+    with_ties = _percent([gap["top1_tied_active"] for gap in gaps])
+    ties = f" ({with_ties} if ties may be broken otherwise)" if with_ties != right else ""
     return (
-        f"{accurate}; they attend like the compiled {mechanism} on "
-        f"{_percent([gap['top1_active'] for gap in gaps])} of active rows "
-        f"({_percent([gap['top1_tied_active'] for gap in gaps])} if ties may be broken otherwise), "
+        f"{accurate}; they attend like the compiled {mechanism} on {right} of active rows{ties}, "
         f"where uniform attention scores {_percent([uniform['top1_active']])}; "
         f"{_percent([gap['tv'] for gap in gaps])} of all their attention is elsewhere."
     )

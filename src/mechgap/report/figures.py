@@ -144,8 +144,8 @@ def attention_comparison(results: Results) -> Figure:
         for line, (name, values) in zip(panels, rows.items(), strict=True):
             images = [_matrix(axes, values[k], name == "difference") for k, axes in enumerate(line)]
             line[0].set_ylabel(f"{name}\nreceiver")
-            figure.colorbar(images[-1], ax=list(line), shrink=0.85, label="α" if name != "difference"
-                            else "Δα")  # fmt: skip
+            label = "Δα" if name == "difference" else "α"
+            figure.colorbar(images[-1], ax=list(line), shrink=0.85, label=label)
         for step, axes in enumerate(panels[0]):
             axes.set_title(f"step {step + 1}")
         for axes in panels[-1]:

@@ -30,6 +30,8 @@ def show_measures(results: Results, folder: Path | None = None) -> None:
     console.print(f"{numbers['task']}: {len(seeds)} learned networks, {numbers['parameters']} "
                   "parameters, on the test graphs\n")  # fmt: skip
     console.print(_summary(numbers))
+    if numbers["diverged"]:
+        console.print(f"left out, because they diverged: seeds {numbers['diverged']}")
     console.print()
     mechanisms = list(seeds[0]["gaps"]["test"])
     if mechanisms:
