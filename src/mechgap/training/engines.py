@@ -18,7 +18,7 @@ def make_engine(name: str, *, devices: int | None = None, ray_address: str | Non
     if name == "ray":
         from mechgap.training.ray_engine import on_ray
 
-        return on_ray(ray_address)
+        return on_ray(ray_address, one_thread_each())
     raise unknown("engine", name, ["local", "ray"])
 
 
@@ -28,15 +28,21 @@ def use_cores(cores: int) -> None:
     A training step has many small operations. Two seeds on a core each take half the time of one
     after the other on both, and the arithmetic does not depend on how many cores there are.
     """
-    flags = os.environ.get("XLA_FLAGS", "")
-    if "xla_cpu_multi_thread_eigen" not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    os.environ["XLA_FLAGS"] = one_thread_each()
     import jax
 
     try:
         jax.config.update("jax_num_cpu_devices", cores)
     except RuntimeError:  # JAX has started
         return
+
+
+def one_thread_each() -> str:
+    """The user's XLA flags, and one thread for each device, so that sums have one order."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_cpu_multi_thread_eigen" in flags:
+        return flags
+    return f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
 
 
 def keep_compiled_programs() -> None:

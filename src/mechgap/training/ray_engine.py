@@ -20,8 +20,11 @@ REPORTS_PER_TASK = 10
 RETRIES = 3
 
 
-def on_ray(address: str | None = None) -> Engine:
-    """Train on a Ray cluster, or on a local one that is started for it."""
+def on_ray(address: str | None, xla_flags: str) -> Engine:
+    """Train on a Ray cluster, or on a local one that is started for it.
+
+    Workers compile with the given XLA flags, as the local engine does: other flags, other bits.
+    """
     try:
         import ray
     except ImportError as error:
@@ -32,7 +35,7 @@ def on_ray(address: str | None = None) -> Engine:
         if started:
             ray.init(address=address, log_to_driver=False, configure_logging=False)
         try:
-            _run(ray, work)
+            _run(ray, work, xla_flags)
         finally:
             if started:
                 ray.shutdown()
@@ -40,8 +43,8 @@ def on_ray(address: str | None = None) -> Engine:
     return engine
 
 
-def _run(ray: Any, work: Work) -> None:
-    environment = {"env_vars": {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}}
+def _run(ray: Any, work: Work, xla_flags: str) -> None:
+    environment = {"env_vars": {"XLA_FLAGS": xla_flags}}
     task = ray.remote(num_cpus=1, max_retries=RETRIES, runtime_env=environment)(_advance)
     recipe = work.recipe
     stride = REPORTS_PER_TASK * recipe.eval_every
