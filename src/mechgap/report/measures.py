@@ -145,9 +145,9 @@ def _show_correlations(console: Console, correlations: Mapping[str, Any]) -> Non
         table.add_row(
             label,
             _with_interval(found["pearson_r"], found["pearson_interval"]),
-            _value(found["pearson_p"]),
+            p_value(found["pearson_p"]),
             _with_interval(found["spearman_rho"], found["spearman_interval"]),
-            _value(found["spearman_p"]),
+            p_value(found["spearman_p"]),
             str(found["n"]),
         )
     if not table.row_count:
@@ -178,6 +178,17 @@ def _show_solutions(console: Console, found: Mapping[str, Any]) -> None:
         f"clusters: {found['clusters']} ({found['criterion']}; stability {stability}); "
         f"{found['clusters_at_default_cut']} at a dendrogram's default cut. The paper: 18"
     )
+
+
+def p_value(value: float | None) -> str:
+    """A p-value as readers expect it.
+
+    >>> p_value(0.0001), p_value(0.25)
+    ('< 0.001', '0.250')
+    """
+    if value is None:
+        return "-"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def spread(values: Sequence[float | None], kind: str = "") -> str:

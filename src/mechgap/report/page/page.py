@@ -1,7 +1,6 @@
 """Put the page together: one file, no network, everything from data escaped."""
 
 import base64
-import io
 import json
 import shlex
 from collections.abc import Mapping, Sequence
@@ -14,10 +13,11 @@ from plotly.offline import get_plotlyjs
 from plotly.utils import PlotlyJSONEncoder
 
 from mechgap.compiler.compile import Compiled
+from mechgap.display import html_table, png
 from mechgap.errors import InvalidInput
 from mechgap.measures.results import FORMS, Results, load_results
 from mechgap.report.answer import answer
-from mechgap.report.measures import YARDSTICKS, spread
+from mechgap.report.measures import YARDSTICKS, p_value, spread
 from mechgap.report.page.charts import charts
 from mechgap.report.page.player import player
 from mechgap.training.recipe import Recipe
@@ -144,21 +144,11 @@ def _summary(results: Results) -> str:
     ]
     for name, row in results.numbers["yardsticks"].items():
         rows.append((str(YARDSTICKS.get(name, name)), [spread([row[c]], c) for c in columns]))
-    return _table(["", *columns.values()], rows, marked=0)
+    return f'<div class="summary">{_table(["", *columns.values()], rows)}</div>'
 
 
-def _table(
-    head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], marked: int | None = None
-) -> str:
-    top = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(
-        f"<tr{' class=learned' if i == marked else ''}><td>{escape(name)}</td>"
-        + "".join(f"<td>{escape(value)}</td>" for value in values)
-        + "</tr>"
-        for i, (name, values) in enumerate(rows)
-    )
-    table = f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="scroll">{table}</div>'
+def _table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+    return f'<div class="scroll">{html_table(head, [(name, *row) for name, row in rows])}</div>'
 
 
 def _correlations(results: Results) -> str:
@@ -167,8 +157,10 @@ def _correlations(results: Results) -> str:
     for kind, found in results.numbers["correlation"].items():
         if found is None:
             continue
-        values = [found[k] for k in ("pearson_r", "pearson_p", "spearman_rho", "spearman_p")]
-        shown = ["-" if v is None else f"{v:.3f}" for v in values]
+        shown = []
+        for coefficient, chance in (("pearson_r", "pearson_p"), ("spearman_rho", "spearman_p")):
+            value = found[coefficient]
+            shown += ["-" if value is None else f"{value:.3f}", p_value(found[chance])]
         rows.append((f"accuracy and {names[kind]}", [*shown, str(found["n"])]))
         notes |= {found["warning"]} - {None}
     if not rows:
@@ -223,9 +215,7 @@ def _parameters(compiled: Compiled | None) -> str:
         return ""
     from mechgap.report.parameters import main_figure
 
-    sink = io.BytesIO()
-    main_figure(compiled).savefig(sink, format="png", dpi=110, bbox_inches="tight")
-    image = base64.b64encode(sink.getvalue()).decode()
+    image = base64.b64encode(png(main_figure(compiled))).decode()
     name = f"{compiled.program.name}, target {compiled.target.name}"
     return (
         f'<figure><img class="drawn" alt="compiled parameters" src="data:image/png;base64,{image}">'
