@@ -1,7 +1,6 @@
 """`mechgap gap` and `mechgap report`: the main job, and its page."""
 
 import json
-import signal
 import sys
 import time
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from mechgap.cli.app import AsJson, app
+from mechgap.cli.training import train_with_progress
 from mechgap.errors import InvalidInput
 
 
@@ -37,10 +37,10 @@ def gap(
 
     engine = make_engine("local", devices=None, ray_address=None)
 
-    from mechgap.experiments.gap import compile_and_verify, measure_gap
+    from mechgap.experiments.gap import compile_and_verify, measured_run
     from mechgap.report.answer import answer
-    from mechgap.report.progress import Steps, TrainingProgress
-    from mechgap.training.train import Stopped
+    from mechgap.report.page.page import write_page
+    from mechgap.report.progress import Steps
 
     began = time.monotonic()
     compiled, verified = compile_and_verify(recipe)
@@ -54,40 +54,15 @@ def gap(
         f"training {seeds} networks for {steps:,} steps each; a full run is: mechgap gap {task} "
         f"--seeds 128 --steps 10000 --out {folder}-full"
     )
-    with TrainingProgress(recipe, seeds) as watcher, Steps() as shown:
-
-        def begin(stage: str) -> None:
-            if stage == "measure":
-                watcher.close()
-
-        previous = {
-            which: signal.signal(which, lambda *_: watcher.stop())
-            for which in (signal.SIGINT, signal.SIGTERM)
-        }
-        try:
-            report = measure_gap(
-                recipe,
-                compiled,
-                range(seeds),
-                folder,
-                engine,
-                watcher=watcher,
-                tell=shown.tell,
-                begin=begin,
-            )
-        except Stopped:
-            watcher.close()
-            _say(f"stopped; the same command goes on from here ({folder})")
-            raise typer.Exit(130) from None
-        finally:
-            for which, handler in previous.items():
-                signal.signal(which, handler)
+    train_with_progress(recipe, range(seeds), folder, engine)
+    with Steps() as shown:
+        results = measured_run(folder, shown.tell)
+    page = write_page(folder, compiled)
     if as_json:
-        print(json.dumps({"answer": answer(report.results), "page": str(report.page),
-                          **report.results.numbers}))  # fmt: skip
+        print(json.dumps({"answer": answer(results), "page": str(page), **results.numbers}))
         return
-    print(answer(report.results))
-    print(f"page: {report.page} ({time.monotonic() - began:.0f} s in all)")
+    print(answer(results))
+    print(f"page: {page} ({time.monotonic() - began:.0f} s in all)")
 
 
 @app.command("report")

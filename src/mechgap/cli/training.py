@@ -3,6 +3,7 @@
 import inspect
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,24 +52,28 @@ def _train(
 
     run = make_engine(engine, devices=devices, ray_address=ray_address)
 
+    train_with_progress(
+        recipe, wanted, out, run, chunk=chunk, checkpoint_seconds=checkpoint_seconds
+    )
+    from mechgap.report.runs import show_run
+
+    show_run(out)
+
+
+def train_with_progress(
+    recipe: Recipe, seeds: Sequence[int], out: Path, engine: Any, **options: Any
+) -> None:
+    """Train and show how it goes. Ctrl-C stops after what is being done, and all of it is kept."""
     from mechgap.report.progress import TrainingProgress
     from mechgap.training.train import Stopped, train
 
-    with TrainingProgress(recipe, len(wanted)) as watcher:
+    with TrainingProgress(recipe, len(seeds)) as watcher:
         previous = {
             which: signal.signal(which, lambda *_: watcher.stop())
             for which in (signal.SIGINT, signal.SIGTERM)
         }
         try:
-            train(
-                recipe,
-                wanted,
-                out,
-                run,
-                chunk=chunk,
-                checkpoint_seconds=checkpoint_seconds,
-                watcher=watcher,
-            )
+            train(recipe, seeds, out, engine, watcher=watcher, **options)
         except Stopped:
             watcher.close()
             print(f"mechgap: stopped; the same command goes on from here ({out})", file=sys.stderr)
@@ -76,9 +81,6 @@ def _train(
         finally:
             for which, handler in previous.items():
                 signal.signal(which, handler)
-    from mechgap.report.runs import show_run
-
-    show_run(out)
 
 
 def _seeds(count: int | None, given: str | None) -> list[int]:

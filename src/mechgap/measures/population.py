@@ -19,7 +19,7 @@ from mechgap.compiler.target import TARGETS
 from mechgap.errors import InvalidInput
 from mechgap.measures.causal import accuracy, forced
 from mechgap.measures.correlation import Correlation, correlation
-from mechgap.measures.data import Data, long_traces, make_data, mechanisms
+from mechgap.measures.data import LONG_NODES, Data, long_traces, make_data, mechanisms
 from mechgap.measures.examples import Arrays, example_graphs, example_run
 from mechgap.measures.external import External, Margins, external
 from mechgap.measures.internal import Gap, internal_gap
@@ -31,7 +31,7 @@ from mechgap.network.trace import Trace, run
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.scores import output_scores
-from mechgap.training.population import held_out, initial
+from mechgap.training.population import held_out, initial, test_graphs
 from mechgap.training.recipe import Recipe
 
 UNTRAINED = 4
@@ -124,33 +124,33 @@ def measure_population(
         tell("seeds", len(seeds), count)
     if not seeds:
         raise InvalidInput("there is no finished seed to measure")
-    tell("yardsticks", count, count)
     accuracies = [m.accuracy for m in seeds.values()]
     nearest = [m.nearest() for m in seeds.values()]
     known = [gap.tv for gap in nearest if gap is not None]
+    tell("yardsticks", count, count)
+    yardsticks = _yardsticks(recipe, data, traced, margins, compiled)
     tell("distances between solutions", count, count)
     return PopulationMeasures(
         recipe=recipe,
         test_nodes=data["test"].batch.nodes,
         seeds=seeds,
-        yardsticks=_yardsticks(recipe, data, traced, margins, compiled),
+        yardsticks=yardsticks,
         internal_correlation=correlation(accuracies, known) if known else None,
         external_correlation=correlation(accuracies, [m.external for m in seeds.values()])
         if recipe.network_config.decodes_hints
         else None,
         solutions=solutions(collected.distances(), len(seeds)),
-        examples=example_graphs(data["long"]) if "long" in data else {},
+        examples=example_graphs(data["long"]),
     )
 
 
 def default_data(recipe: Recipe) -> dict[str, Data]:
-    """The graphs that gaps are measured on: `test`, and `long` where the network can run there."""
-    _, test = held_out(recipe)
-    found = {"test": make_data("test", test)}
-    if not recipe.use_pre_att_bias or recipe.validation_nodes == found["test"].batch.nodes:
-        nodes = recipe.validation_nodes if recipe.use_pre_att_bias else 16
-        found["long"] = make_data("long", long_traces(recipe.task, nodes))
-    return found
+    """The graphs that gaps are measured on. A pre-attention bias allows one size only."""
+    nodes = recipe.validation_nodes if recipe.use_pre_att_bias else LONG_NODES
+    return {
+        "test": make_data("test", test_graphs(recipe)),
+        "long": make_data("long", long_traces(recipe.task, nodes)),
+    }
 
 
 def compile_reference(recipe: Recipe, nodes: int) -> Compiled | None:
@@ -221,10 +221,8 @@ def _measure(
         traces=_traces(network, traced, margins, trace),
         forced=forced(network, test),
         compiled_with_its_attention=with_ours,
-        probes=probes(data["long"].batch, runs["long"]) if "long" in data else {},
-        examples=example_run(data["long"], runs["long"])
-        if collected is not None and "long" in data
-        else {},
+        probes=probes(data["long"].batch, runs["long"]),
+        examples=example_run(data["long"], runs["long"]) if collected is not None else {},
     )
 
 

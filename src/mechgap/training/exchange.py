@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, fields
 from pathlib import Path
 
+import equinox as eqx
 import numpy as np
 
 from mechgap.errors import InvalidInput, unknown
@@ -14,7 +15,7 @@ from mechgap.interop.dm_clrs import config_of, from_haiku
 from mechgap.network.config import NetworkConfig
 from mechgap.network.files import read_tensors
 from mechgap.network.network import Network
-from mechgap.training.population import scores
+from mechgap.training.population import held_out, score
 from mechgap.training.recipe import Recipe, recipe_from
 from mechgap.training.store import MetricRow, Store, write_file
 
@@ -109,9 +110,12 @@ def import_networks(
     if out.exists():
         raise InvalidInput(f"'{out}' exists already. Choose a new folder")
     recipe = _recipe_of(task, networks[0].config)
+    validation, test = held_out(recipe)
+    scored = eqx.filter_jit(score)
     with Store.writing(out, recipe, 1) as store:
-        for seed, network in enumerate(networks):
-            store.put(seed, network, *scores(recipe, network), f"imported from {files[seed].name}")
+        for seed, (network, file) in enumerate(zip(networks, files, strict=True)):
+            found = float(scored(network, validation)), float(scored(network, test))
+            store.put(seed, network, *found, f"imported from {file.name}")
     return len(networks)
 
 

@@ -17,7 +17,7 @@ from mechgap.network import native
 from mechgap.network.config import HintRepredMode, NetworkConfig
 from mechgap.network.decoders import PointerDecoder, PreparedDecoders
 from mechgap.network.network import Network, Prepared
-from mechgap.network.pairwise import MOST_CHANNELS, SLOPE
+from mechgap.network.pairwise import SLOPE
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Feature, Location, Task, Type, get_task
 
@@ -39,12 +39,13 @@ def applies(task: Task | str, config: NetworkConfig) -> bool:
     )
     hints_fit = all(f.location is Location.NODE and f.type in _KINDS for f in task.hints)
     outputs_fit = [f.type for f in task.outputs] == [Type.POINTER]
-    edges = [f for f in task.features if f.location is Location.EDGE or f.type is Type.POINTER]
+    edge_inputs = [f for f in task.inputs if f.location is Location.EDGE]
+    pointers = [f for f in task.hints if f.type is Type.POINTER]
     return (
         plain
         and hints_fit
         and outputs_fit
-        and len(edges) <= MOST_CHANNELS
+        and (len(edge_inputs), len(pointers)) == (2, 1)
         and native.available(Path(__file__).with_suffix(".cc"), ("narrow",))
     )
 

@@ -218,11 +218,8 @@ def report(
 ) -> tuple[Learner, Report]:
     """Validate the seeds of a chunk and keep the best of each; test if asked for."""
 
-    def score(batch: Batch, network: Network) -> Float[Array, ""]:
-        return output_scores(batch, unroll(network, batch, training=False).outputs)["score"]
-
     def one(learner: Learner) -> tuple[Learner, Float[Array, ""]]:
-        found = score(validation, learner.network)
+        found = score(learner.network, validation)
         # As in dm-clrs: a later score must be higher, not equal. NaN is never higher.
         better = found > learner.best_validation
         keep = partial(jnp.where, better)
@@ -238,7 +235,7 @@ def report(
         return learner, found
 
     def tests(learner: Learner) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        return score(test, learner.network), score(test, learner.best)
+        return score(learner.network, test), score(learner.best, test)
 
     learners, found = jax.lax.map(one, learners)
     untested = (jnp.full(found.shape, jnp.nan),) * 2
@@ -246,15 +243,9 @@ def report(
     return learners, Report(loss, found, *tested)
 
 
-def scores(recipe: Recipe, network: Network) -> tuple[float, float]:
-    """A network's validation and test score."""
-
-    @jax.jit
-    def score(network: Network, batch: Batch) -> Float[Array, ""]:
-        return output_scores(batch, unroll(network, batch, training=False).outputs)["score"]
-
-    validation, test = held_out(recipe)
-    return float(score(network, validation)), float(score(network, test))
+def score(network: Network, batch: Batch) -> Float[Array, ""]:
+    """A network's output score on some graphs."""
+    return output_scores(batch, unroll(network, batch, training=False).outputs)["score"]
 
 
 def held_out(recipe: Recipe) -> tuple[Batch, Batch]:

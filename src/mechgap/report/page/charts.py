@@ -28,7 +28,7 @@ def charts(results: Results, metrics: Sequence[MetricRow]) -> dict[str, Any]:
         found["gap"] = gap_over_time(results)
     if len(results.numbers["seeds"]) > 2:
         found["solutions"] = between_solutions(results)
-    return {name: _data(figure) for name, figure in found.items()}
+    return {name: figure.to_plotly_json() for name, figure in found.items()}
 
 
 def scatter(results: Results, measure: str) -> go.Figure:
@@ -249,7 +249,3 @@ def _half(results: Results, seed: Mapping[str, Any], name: str) -> float:
     values = _series(results, seed, name)
     values = values[np.isfinite(values)]
     return float(1.96 * values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-
-
-def _data(figure: go.Figure) -> Any:
-    return figure.to_plotly_json()
