@@ -9,12 +9,12 @@ from mechgap import InvalidInput, from_graphs, sample
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
-from mechgap.measures.data import Data, GroundTruth, long_traces, make_data, mechanisms
+from mechgap.measures.data import Data, GroundTruth, long_traces, make_data
 from mechgap.measures.internal import internal_gap
 from mechgap.measures.yardsticks import self_attention, uniform_attention
 from mechgap.network.network import Network
 from mechgap.network.trace import run
-from mechgap.programs.library import LIBRARY
+from mechgap.programs.library import LIBRARY, mechanisms
 
 
 @pytest.fixture(scope="module")

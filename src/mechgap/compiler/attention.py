@@ -29,7 +29,7 @@ from mechgap.compiler.facts import (
 )
 from mechgap.errors import InvalidInput
 from mechgap.programs.expressions import Name, Side
-from mechgap.programs.language import Extreme, GraphProgram
+from mechgap.programs.language import GraphProgram
 
 MASKED = 1e9
 """What the network subtracts from the logit of a non-neighbour."""
@@ -65,7 +65,7 @@ def margin(domain: Domain) -> float:
 
 def logits(program: GraphProgram, mask: Mask, domain: Domain, sharpness: float, m: float) -> Logits:
     """The logit for a given sharpness c and margin m."""
-    sign = 1.0 if program.select.extreme is Extreme.MINIMUM else -1.0
+    sign = program.select.sign
     value = (sign * affine(program.select.expression)).side(Side.OTHER, Side.EDGE)
     ranges = _Ranges(program, mask, domain, sharpness * value)
     low, high = ranges.of({})

@@ -8,10 +8,10 @@ from pathlib import Path
 from mechgap.compiler.compile import Compiled
 from mechgap.compiler.verify import Verification, fresh_graphs, verify
 from mechgap.errors import InvalidInput
-from mechgap.measures.data import mechanisms
 from mechgap.measures.population import Tell, compile_reference
 from mechgap.measures.results import Results, load_results
 from mechgap.measures.run import measure_run
+from mechgap.programs.library import mechanisms
 from mechgap.report.page.page import write_page
 from mechgap.tasks.specs import TASKS
 from mechgap.training.recipe import Recipe

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Int
 from mechgap.errors import InvalidInput
 from mechgap.programs.interpreter import interpret
 from mechgap.programs.language import GraphProgram
-from mechgap.programs.library import LIBRARY
+from mechgap.programs.library import mechanisms
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.specs import Task, get_task
@@ -62,16 +62,6 @@ class Data(eqx.Module):
     def valid(self) -> Bool[Array, "time batch"]:
         """Which steps of which sample count."""
         return jnp.arange(self.batch.steps)[:, None] < jnp.maximum(1, self.batch.lengths - 1)
-
-
-def mechanisms(task: Task | str) -> tuple[GraphProgram, ...]:
-    """The library's exact mechanisms of a task: programs that predict its hints and outputs.
-
-    >>> [program.name for program in mechanisms("bfs")]
-    ['bfs', 'bfs_parent']
-    """
-    task = get_task(task)
-    return tuple(p for p in LIBRARY.values() if p.task == task.name and p.posed() == task)
 
 
 def ground_truth(program: GraphProgram, batch: Batch) -> GroundTruth:

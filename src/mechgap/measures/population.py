@@ -19,7 +19,7 @@ from mechgap.compiler.target import TARGETS
 from mechgap.errors import InvalidInput
 from mechgap.measures.causal import accuracy, forced
 from mechgap.measures.correlation import Correlation, correlation
-from mechgap.measures.data import LONG_NODES, Data, long_traces, make_data, mechanisms
+from mechgap.measures.data import LONG_NODES, Data, long_traces, make_data
 from mechgap.measures.examples import Arrays, example_graphs, example_run
 from mechgap.measures.external import External, Margins, external
 from mechgap.measures.internal import Gap, internal_gap
@@ -28,6 +28,7 @@ from mechgap.measures.solutions import Collected, Solutions, solutions
 from mechgap.measures.yardsticks import fixed_yardsticks
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace, run
+from mechgap.programs.library import mechanisms
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.scores import output_scores

@@ -5,7 +5,7 @@ ground-truth attention α* of the measures.
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +23,7 @@ from mechgap.programs.expressions import (
     Side,
     Subtract,
 )
-from mechgap.programs.language import Component, Extreme, Fixpoint, GraphProgram, Kind
+from mechgap.programs.language import Component, Fixpoint, GraphProgram, Kind
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Type
 
@@ -50,20 +50,20 @@ class Execution(NamedTuple):
         return np.eye(self.senders.shape[-1])[self.senders]
 
 
-_Values = Callable[[Name], np.ndarray]
+_Values = Callable[[Name], Any]
 
 
-def evaluate(expression: Expression, values: _Values) -> np.ndarray:
-    """An expression's value, given that of every name. Flags are 0 and 1."""
+def evaluate(expression: Expression, values: _Values) -> Any:
+    """An expression's value, given that of every name: NumPy's or JAX's. Flags are 0 and 1."""
 
-    def of(part: Expression) -> np.ndarray:
+    def of(part: Expression) -> Any:
         return evaluate(part, values)
 
     match expression:
         case Name():
             return values(expression)
         case Constant(value):
-            return np.array(value)
+            return value
         case Not(flag):
             return 1.0 - of(flag)
         case Scale(factor, value):
@@ -73,104 +73,119 @@ def evaluate(expression: Expression, values: _Values) -> np.ndarray:
         case Subtract(left, right):
             return of(left) - of(right)
         case And(left, right):
-            return np.minimum(of(left), of(right))
+            return of(left) * of(right)
         case Or(left, right):
-            return np.maximum(of(left), of(right))
+            return of(left) + of(right) - of(left) * of(right)
     raise TypeError(f"not an expression: {expression!r}")
+
+
+class Step(NamedTuple):
+    """One step of a program, of NumPy's arrays or JAX's."""
+
+    values: _Values
+    eligible: Any
+    """Which senders pass the mask, for every receiver."""
+    score: Any
+    """What is smallest at the selected sender; infinite where not eligible."""
+    anyone: Any
+    sender: Any
+    state: Mapping[str, Any]
+    """After the step."""
+
+
+def take_step(
+    program: GraphProgram, given: Mapping[str, Any], state: Mapping[str, Any], xp: Any = np
+) -> Step:
+    """Select and update once. `xp` is the arrays' library: `numpy` or `jax.numpy`."""
+    adjacent = given["adj"] > 0
+    support = adjacent | adjacent.swapaxes(-1, -2)
+    values = _pairwise(given, state)
+    eligible = support
+    if program.mask is not None:
+        eligible = eligible & (evaluate(program.mask, values) > 0.5)
+    anyone = eligible.any(-1)
+    score = program.select.sign * evaluate(program.select.expression, values)
+    score = xp.where(eligible, score, xp.inf)
+    sender = xp.where(anyone, score.argmin(-1), xp.arange(support.shape[-1]))
+
+    def updated(component: Component) -> Any:
+        new = xp.broadcast_to(evaluate(program.update[component.name], values), support.shape)
+        at_sender = xp.take_along_axis(new, sender[..., None], axis=-1)[..., 0]
+        return xp.where(anyone, at_sender, state[component.name])
+
+    after = {component.name: updated(component) for component in program.hidden}
+    return Step(values, eligible, score, anyone, sender, after)
 
 
 def interpret(
     program: GraphProgram, inputs: Mapping[str, np.ndarray], steps: int | None = None
 ) -> Execution:
     """Run a program on a batch's inputs: `steps` times, or as long as the program says."""
-    given = {
-        ours: np.asarray(inputs[theirs], np.float64) for ours, theirs in program.inputs.items()
-    }
-    adjacent = np.asarray(inputs["adj"]) > 0
-    support = adjacent | adjacent.swapaxes(-1, -2)
-    loop = np.broadcast_to(np.eye(support.shape[-1]), support.shape)
-    state = _initial_state(program, given)
+    given = program_inputs(program, inputs, np.float64)
     limit = program.steps if steps is None else steps
-
-    states, senders, selected, acceptable, gaps = [state], [], [], [], []
-    while not isinstance(limit, int) or len(senders) < limit:
-        values = _pairwise(given, state, loop)
-        eligible = support.copy()
-        if program.mask is not None:
-            eligible &= evaluate(program.mask, values) > 0.5
-        anyone = eligible.any(-1)
-        sign = 1.0 if program.select.extreme is Extreme.MINIMUM else -1.0
-        score = np.broadcast_to(sign * evaluate(program.select.expression, values), support.shape)
-        score = np.where(eligible, score, np.inf)
-        itself = np.arange(support.shape[-1])
-        sender = np.where(anyone, score.argmin(-1), itself)
-        acceptable.append(_acceptable(program, values, eligible, sender, sign))
-        state = {
-            component.name: np.where(
-                anyone,
-                _at(sender, evaluate(program.update[component.name], values), support.shape),
-                state[component.name],
-            )
-            for component in program.hidden
-        }
-        changed = any(not np.array_equal(state[name], states[-1][name]) for name in state)
+    states, taken = [initial_state(program, given)], list[Step]()
+    while not isinstance(limit, int) or len(taken) < limit:
+        step = take_step(program, given, states[-1])
+        changed = any(not np.array_equal(step.state[name], states[-1][name]) for name in step.state)
         if isinstance(limit, Fixpoint) and not changed:
             break
-        states.append(state)
-        senders.append(sender)
-        selected.append(anyone)
-        gaps.append(_closest(score))
-    acceptable = acceptable[: len(senders)]
+        states.append(step.state)
+        taken.append(step)
+
+    batch, nodes = given["idx"].shape
+
+    def stacked(rows: list[np.ndarray], *shape: int, kind: type) -> np.ndarray:
+        return np.stack(rows) if rows else np.zeros((0, *shape), kind)
+
     return Execution(
-        states={name: np.stack([s[name] for s in states]) for name in state},
-        senders=np.stack(senders) if senders else np.zeros((0, *support.shape[:2]), int),
-        selected=np.stack(selected) if selected else np.zeros((0, *support.shape[:2]), bool),
-        acceptable=np.stack(acceptable) if acceptable else np.zeros((0, *support.shape), bool),
-        gaps=np.stack(gaps) if gaps else np.zeros((0, len(support))),
+        states={name: np.stack([state[name] for state in states]) for name in states[0]},
+        senders=stacked([step.sender for step in taken], batch, nodes, kind=int),
+        selected=stacked([step.anyone for step in taken], batch, nodes, kind=bool),
+        acceptable=stacked(
+            [_acceptable(program, step) for step in taken], batch, nodes, nodes, kind=bool
+        ),
+        gaps=stacked([_closest(step.score) for step in taken], batch, kind=float),
     )
 
 
-def _acceptable(
-    program: GraphProgram, values: _Values, eligible: np.ndarray, sender: np.ndarray, sign: float
-) -> np.ndarray:
+def program_inputs(program: GraphProgram, inputs: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
+    """A batch's inputs by the program's names, and the adjacency."""
+    named = {**program.inputs, "adj": "adj"}
+    return {ours: inputs[theirs].astype(dtype) for ours, theirs in named.items()}
+
+
+def _acceptable(program: GraphProgram, step: Step) -> np.ndarray:
     """Eligible senders whose score is the best if indices do not count; else the node itself."""
 
     def without_indices(name: Name) -> np.ndarray:
-        return np.zeros_like(values(name)) if name.name == "idx" else values(name)
+        return np.zeros_like(step.values(name)) if name.name == "idx" else step.values(name)
 
-    score = sign * evaluate(program.select.expression, without_indices)
-    score = np.where(eligible, np.broadcast_to(score, eligible.shape), np.inf)
-    tied = eligible & (score <= score.min(-1, keepdims=True))
-    chosen = np.arange(eligible.shape[-1]) == sender[..., None]
+    score = program.select.sign * evaluate(program.select.expression, without_indices)
+    score = np.where(step.eligible, score, np.inf)
+    tied = step.eligible & (score <= score.min(-1, keepdims=True))
+    chosen = np.arange(score.shape[-1]) == step.sender[..., None]
     return tied | chosen
 
 
-def _initial_state(program: GraphProgram, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    shape = given["idx"].shape
+def initial_state(program: GraphProgram, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Every component before the first step."""
+    nothing = 0 * given["idx"]
     return {
-        name: np.broadcast_to(evaluate(value, lambda at: given[at.name]), shape).astype(float)
+        name: nothing + evaluate(value, lambda at: given[at.name])
         for name, value in program.init.items()
     }
 
 
-def _pairwise(
-    given: Mapping[str, np.ndarray], state: Mapping[str, np.ndarray], loop: np.ndarray
-) -> _Values:
+def _pairwise(given: Mapping[str, Any], state: Mapping[str, Any]) -> _Values:
     """Every name's value for every receiver (first axis) and sender (second)."""
 
-    def value(name: Name) -> np.ndarray:
+    def value(name: Name) -> Any:
         if name.side is Side.EDGE:
-            return loop if name.name == "loop" else given[name.name]
+            return np.eye(given["adj"].shape[-1]) if name.name == "loop" else given[name.name]
         node = state[name.name] if name.name in state else given[name.name]
         return node[:, None, :] if name.side is Side.OTHER else node[:, :, None]
 
     return value
-
-
-def _at(sender: np.ndarray, pairwise: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """A pairwise value at each receiver's own sender."""
-    whole = np.broadcast_to(pairwise, shape)
-    return np.take_along_axis(whole, sender[..., None], axis=-1)[..., 0]
 
 
 def _closest(score: np.ndarray) -> np.ndarray:

@@ -67,6 +67,11 @@ class Selection:
     extreme: Extreme
     expression: Expression
 
+    @property
+    def sign(self) -> float:
+        """Times the expression, the value that is smallest where it is selected."""
+        return 1.0 if self.extreme is Extreme.MINIMUM else -1.0
+
     def __str__(self) -> str:
         return f"{self.extreme.value}({self.expression})"
 
@@ -147,6 +152,9 @@ class GraphProgram:
 
     def __str__(self) -> str:
         return source(self)
+
+    def __hash__(self) -> int:
+        return hash(source(self))
 
 
 def _feature(name: str, stage: Stage, component: Component) -> Feature:

@@ -12,6 +12,7 @@ from mechgap.programs.language import (
     maximum,
     minimum,
 )
+from mechgap.tasks.specs import Task, get_task
 
 visit = Bool("visit")
 dist = Float("dist")
@@ -114,3 +115,13 @@ LIBRARY: Mapping[str, GraphProgram] = MappingProxyType(
     }
 )
 """Every program by name."""
+
+
+def mechanisms(task: Task | str) -> tuple[GraphProgram, ...]:
+    """The library's exact mechanisms of a task: programs that predict its hints and outputs.
+
+    >>> [program.name for program in mechanisms("bfs")]
+    ['bfs', 'bfs_parent']
+    """
+    task = get_task(task)
+    return tuple(p for p in LIBRARY.values() if p.task == task.name and p.posed() == task)

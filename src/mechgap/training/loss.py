@@ -14,8 +14,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from mechgap.network.network import Network, unroll
+from mechgap.programs.language import GraphProgram
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Feature, Type
+from mechgap.training.supervision import attention_error
 
 
 class Counts(eqx.Module):
@@ -31,9 +33,29 @@ class Counts(eqx.Module):
         return Counts(batch.size, jnp.sum(jnp.maximum(0, batch.lengths - 1)))
 
 
-def loss(network: Network, batch: Batch, key: Key[Array, ""] | None = None) -> Float[Array, ""]:
+class Objective(eqx.Module):
+    """What is added to dm-clrs's loss, or taken from it."""
+
+    output_weight: Float[Array, ""] | None = None
+    """Times the output's error; None for 1."""
+    mechanism: GraphProgram | None = eqx.field(static=True, default=None)
+    """The program whose attention the network is to have; None for none."""
+    attention_weight: float = eqx.field(static=True, default=0.0)
+    """Times the error of attention."""
+
+
+PLAIN = Objective()
+"""dm-clrs's loss as it is."""
+
+
+def loss(
+    network: Network,
+    batch: Batch,
+    key: Key[Array, ""] | None = None,
+    objective: Objective = PLAIN,
+) -> Float[Array, ""]:
     """The training loss of a network on a batch."""
-    return _loss(network, batch, key, Counts.of(batch), None)
+    return _loss(network, batch, key, objective, Counts.of(batch), None)
 
 
 def loss_and_gradient(
@@ -41,6 +63,7 @@ def loss_and_gradient(
     groups: Batch,
     steps_needed: Int[Array, "groups"],
     key: Key[Array, ""] | None = None,
+    objective: Objective = PLAIN,
     few_steps: int = 4,
 ) -> tuple[Float[Array, ""], Network]:
     """The loss of a batch and its gradient, one group of samples after the other.
@@ -57,7 +80,9 @@ def loss_and_gradient(
 
         def within(hints: int) -> tuple[Float[Array, ""], Network]:
             cut = group.cut(hints)
-            return eqx.filter_value_and_grad(_loss)(network, cut, group_key, counts, steps)
+            return eqx.filter_value_and_grad(_loss)(
+                network, cut, group_key, objective, counts, steps
+            )
 
         if group.steps <= 2 * few_steps:
             found = within(group.max_hints)
@@ -101,18 +126,32 @@ def _loss(
     network: Network,
     batch: Batch,
     key: Key[Array, ""] | None,
+    objective: Objective,
     counts: Counts,
     steps_needed: Int[Array, ""] | None,
 ) -> Float[Array, ""]:
     """The part of a batch's loss that some of its samples have."""
-    predicted = unroll(network, batch, training=True, key=key, steps_needed=steps_needed)
+    predicted = unroll(
+        network,
+        batch,
+        training=True,
+        key=key,
+        steps_needed=steps_needed,
+        keep_steps=objective.mechanism is not None,
+    )
     total = jnp.zeros((), network.dtype)
     for f in network.task.outputs:
         error = _error(f, batch.outputs[f.name], predicted.outputs[f.name])
         total += jnp.sum(error) / (counts.samples * _things(error, 1))
+    if objective.output_weight is not None:
+        total *= objective.output_weight
     if network.config.decodes_hints:
         for f in network.task.hints:
             total += _hint_error(f, batch, predicted.hints[f.name], counts.hints)
+    if objective.mechanism is not None:
+        assert predicted.steps is not None
+        error = attention_error(objective.mechanism, batch, predicted.steps, counts.hints)
+        total += objective.attention_weight * error
     return total
 
 

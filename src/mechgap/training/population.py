@@ -22,7 +22,7 @@ from mechgap.tasks.official import official
 from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.tasks.scores import output_scores
 from mechgap.training import narrow
-from mechgap.training.loss import by_length, groups_by_length, loss_and_gradient
+from mechgap.training.loss import Objective, by_length, groups_by_length, loss_and_gradient
 from mechgap.training.recipe import Recipe, Regularizer
 
 VALIDATION_GRAPHS = 64
@@ -141,10 +141,11 @@ def _gradients(
 
     def of(network: Network, groups: Batch, steps, seed, step):
         key = jax.random.fold_in(_key(seed, "dropout"), step)
-        return loss_and_gradient(network, groups, steps, key, 2 if _is_narrow(recipe) else 4)
+        few_steps = 2 if _is_narrow(recipe) else 4
+        return loss_and_gradient(network, groups, steps, key, objective(recipe, step), few_steps)
 
     batches = jax.vmap(draw)(learners.seed, learners.step)
-    if narrow.applies(recipe.task, recipe.network_config):
+    if recipe.has_plain_loss and narrow.applies(recipe.task, recipe.network_config):
         return jax.vmap(narrow.loss_and_gradient)(learners.network, jax.vmap(by_length)(batches))
     cut = partial(groups_by_length, groups=_groups(recipe, nodes))
     groups, needed = jax.vmap(cut)(batches)
@@ -157,6 +158,14 @@ def _gradients(
     return jax.vmap(of, in_axes=(0, 0, None, 0, 0))(
         learners.network, groups, together, learners.seed, learners.step
     )
+
+
+def objective(recipe: Recipe, step: Int[Array, ""]) -> Objective:
+    """What the loss is made of at a step."""
+    after_hints = None
+    if recipe.curriculum_steps:
+        after_hints = (step >= recipe.curriculum_steps).astype(jnp.float32)
+    return Objective(after_hints, recipe.mechanism, recipe.attention_supervision)
 
 
 def _groups(recipe: Recipe, nodes: int) -> int:

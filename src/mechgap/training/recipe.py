@@ -13,6 +13,8 @@ from typing import Any
 
 from mechgap.errors import InvalidInput, unknown
 from mechgap.network.config import NetworkConfig
+from mechgap.programs.language import GraphProgram
+from mechgap.programs.library import mechanisms
 from mechgap.tasks.specs import get_task
 
 
@@ -51,6 +53,15 @@ class Recipe:
         Regularizer.L2,
         "l2 or l1. The paper does not say which; l2 is what 'regularised' usually means.",
     )
+    curriculum_steps: int = _about(
+        0, "For so many steps hints are learned alone; then outputs too."
+    )
+    attention_supervision: float = _about(
+        0.0, "Weight of a loss on attention against an exact mechanism's; 0 for none."
+    )
+    supervised_mechanism: str = _about(
+        "", "The program that attention is supervised by; the task's own if not given."
+    )
     freeze_processor: bool = _about(False, "Train encoders and decoders only.")
     enforce_permutations: bool = _about(True, "Recorded; these tasks have no permutations.")
     enforce_pred_as_input: bool = _about(True, "Recorded; these tasks have no such hints.")
@@ -87,7 +98,10 @@ class Recipe:
             )
         if not self.learning_rate > 0:
             raise InvalidInput(f"learning_rate must be above 0; got {self.learning_rate}")
-        for name in ("grad_clip_max_norm", "regularization_weight"):
+        for name in (
+            *("grad_clip_max_norm", "regularization_weight"),
+            *("curriculum_steps", "attention_supervision"),
+        ):
             if not getattr(self, name) >= 0:
                 raise InvalidInput(f"{name} must not be negative; got {getattr(self, name)}")
         if self.regularizer not in set(Regularizer):
@@ -100,6 +114,42 @@ class Recipe:
                 f"{str(self.length_generalize).lower()}"
             )
         self.network_config  # noqa: B018  checks what is the network's
+        if self.curriculum_steps and not self.network_config.decodes_hints:
+            raise InvalidInput("curriculum_steps needs hints to begin with; got hint_mode = none")
+        if self.attention_supervision:
+            self._check_supervision()
+        elif self.supervised_mechanism:
+            raise InvalidInput(
+                f"supervised_mechanism is '{self.supervised_mechanism}' but attention_supervision "
+                "is 0. Give it a weight"
+            )
+
+    def _check_supervision(self) -> None:
+        known = [program.name for program in mechanisms(self.task)]
+        if self.mechanism is None and not known:
+            raise InvalidInput(
+                f"there is no exact program of {self.task} to supervise attention by"
+            )
+        if self.mechanism is None:
+            raise unknown("mechanism", self.supervised_mechanism, known)
+        if self.nb_msg_passing_steps != 1:
+            raise InvalidInput(
+                "attention can be supervised where a step is one message-passing step; got "
+                f"nb_msg_passing_steps = {self.nb_msg_passing_steps}"
+            )
+
+    @property
+    def mechanism(self) -> GraphProgram | None:
+        """The program whose attention the network is to have."""
+        if not self.attention_supervision:
+            return None
+        wanted = self.supervised_mechanism
+        return next((p for p in mechanisms(self.task) if wanted in ("", p.name)), None)
+
+    @property
+    def has_plain_loss(self) -> bool:
+        """Whether the loss is dm-clrs's at every step."""
+        return not (self.curriculum_steps or self.attention_supervision)
 
     @property
     def network_config(self) -> NetworkConfig:
@@ -148,9 +198,12 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "use_edge_info": True,
             "use_pre_att_bias": True,
         },
+        "curriculum": {"curriculum_steps": 5_000},
+        "supervised": {"attention_supervision": 1.0},
     }
 )
-"""The paper's variants. Each overrides some of the defaults."""
+"""The paper's variants, and two of our own: traces first, and attention as a target. Each
+overrides some of the defaults."""
 
 
 def make_recipe(

@@ -1,0 +1,119 @@
+"""Traces first, attention as a target: the parts of the loss that dm-clrs does not have."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mechgap.errors import InvalidInput
+from mechgap.measures.population import compile_reference
+from mechgap.network.config import NetworkConfig
+from mechgap.network.network import Network
+from mechgap.network.trace import run
+from mechgap.programs.interpreter import interpret
+from mechgap.programs.library import LIBRARY
+from mechgap.tasks.sampling import sample
+from mechgap.training.loss import Objective, groups_by_length, loss, loss_and_gradient
+from mechgap.training.population import initial, objective
+from mechgap.training.recipe import make_recipe
+from mechgap.training.supervision import exact_senders
+
+SMALL = NetworkConfig(hidden_size=8)
+
+
+def graphs(task, nodes=9):
+    return sample(task, jax.random.key(3), batch_size=16, nodes=nodes)
+
+
+@pytest.mark.parametrize("name", ["bfs", "bfs_parent", "bellman_ford"])
+def test_the_program_runs_in_jax_as_in_numpy(name):
+    program = LIBRARY[name]
+    batch = graphs(program.task, 16)
+    exact = interpret(program, jax.tree.map(np.asarray, batch.inputs), batch.steps)
+    ours = np.asarray(jax.jit(exact_senders, static_argnums=0)(program, batch))
+    valid = np.arange(batch.steps)[:, None] < np.asarray(batch.lengths) - 1
+    assert (ours == exact.senders)[valid].all()
+
+
+def test_attention_error_is_the_mean_over_what_counts():
+    """Against a loop over the network's own attention."""
+    batch = graphs("bfs")
+    network = Network.initial("bfs", jax.random.key(0), NetworkConfig(hidden_size=8, nb_heads=2))
+    program = LIBRARY["bfs_parent"]
+    senders = interpret(program, jax.tree.map(np.asarray, batch.inputs), batch.steps).senders
+    attention = np.asarray(run(network, batch).attention)
+    errors = [
+        -np.log(attention[t, b, h, i, senders[t, b, i]])
+        for b in range(batch.size)
+        for t in range(int(batch.lengths[b]) - 1)
+        for h in range(2)
+        for i in range(batch.nodes)
+    ]
+    plain = loss(network, batch)
+    with_it = loss(network, batch, objective=Objective(None, program, 3.0))
+    assert float(with_it - plain) == pytest.approx(3 * np.mean(errors), rel=1e-5)
+
+
+def test_a_compiled_network_has_no_attention_error():
+    compiled = compile_reference(make_recipe("bellman_ford"), 9)
+    assert compiled is not None
+    batch = sample("bellman_ford", jax.random.key(3), batch_size=16, nodes=9, random_pos=False)
+    compiled.check_inputs(batch)
+    plain = loss(compiled.network, batch)
+    with_it = loss(compiled.network, batch, objective=Objective(None, compiled.program, 1.0))
+    assert float(with_it - plain) == pytest.approx(0.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("weight", "program"), [(None, LIBRARY["bfs"]), (0.25, None)], ids=["supervised", "weighted"]
+)
+def test_groups_have_the_batchs_loss_and_gradient(weight, program):
+    with jax.enable_x64(True):
+        wanted = Objective(None if weight is None else jnp.asarray(weight), program, 0.5)
+        batch = graphs("bfs", 11)
+        network = Network.initial("bfs", jax.random.key(2), SMALL)
+        network = jax.tree.map(lambda x: x.astype(jnp.float64), network)
+        value, gradient = eqx.filter_jit(eqx.filter_value_and_grad(loss))(
+            network, batch, None, wanted
+        )
+        cut, needed = groups_by_length(batch, 4)
+        grouped = eqx.filter_jit(loss_and_gradient)(network, cut, needed, None, wanted)
+        assert abs(grouped[0] - value) <= 1e-12 * abs(value)
+        for ours, theirs in zip(
+            jax.tree.leaves(grouped[1]), jax.tree.leaves(gradient), strict=True
+        ):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_hints_first():
+    """Before the curriculum's end no gradient reaches the output's own decoder; after it does."""
+    recipe = make_recipe("bfs", overrides={"curriculum_steps": 10, "hidden_size": 8})
+    network = initial(recipe, jnp.int32(0)).network
+    for step, reaches in ((0, False), (9, False), (10, True)):
+        now = objective(recipe, jnp.int32(step))
+        gradient = eqx.filter_grad(loss)(network, graphs("bfs"), None, now)
+        found = max(float(jnp.abs(x).max()) for x in jax.tree.leaves(gradient.decoders["pi"]))
+        assert (found > 0) == reaches
+        hints = max(float(jnp.abs(x).max()) for x in jax.tree.leaves(gradient.decoders["pi_h"]))
+        assert hints > 0
+
+
+@pytest.mark.parametrize(
+    ("task", "given", "says"),
+    [
+        ("bfs", {"curriculum_steps": 5, "hint_mode": "none"}, "needs hints"),
+        ("bfs", {"curriculum_steps": -1}, "must not be negative"),
+        ("bfs", {"supervised_mechanism": "bfs"}, "attention_supervision is 0"),
+        (
+            "bfs",
+            {"attention_supervision": 1.0, "supervised_mechanism": "bfs_paren"},
+            "Did you mean",
+        ),
+        ("dfs_simplified", {"attention_supervision": 1.0}, "no exact program of dfs_simplified"),
+        ("bfs", {"attention_supervision": 1.0, "nb_msg_passing_steps": 2}, "one message-passing"),
+    ],
+)
+def test_what_cannot_be(task, given, says):
+    with pytest.raises(InvalidInput, match=says):
+        make_recipe(task, overrides=given)
