@@ -4,11 +4,22 @@ import sys
 
 import typer
 
-from mechgap.cli import gap, measures, programs, runs, tasks, training
+from mechgap.cli import gap, landscape, measures, programs, reproduce, runs, tasks, training
 from mechgap.cli.app import app
 from mechgap.errors import InvalidInput
 
-__all__ = ["app", "gap", "main", "measures", "programs", "runs", "tasks", "training"]
+__all__ = [
+    "app",
+    "gap",
+    "landscape",
+    "main",
+    "measures",
+    "programs",
+    "reproduce",
+    "runs",
+    "tasks",
+    "training",
+]
 
 # typer brings its own copy of click or uses click's, depending on its version.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]

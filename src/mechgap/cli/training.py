@@ -1,6 +1,7 @@
 """`mechgap train`: every field of the recipe is an option."""
 
 import inspect
+import math
 import signal
 import sys
 from collections.abc import Sequence
@@ -61,13 +62,22 @@ def _train(
 
 
 def train_with_progress(
-    recipe: Recipe, seeds: Sequence[int], out: Path, engine: Any, **options: Any
-) -> None:
-    """Train and show how it goes. Ctrl-C stops after what is being done, and all of it is kept."""
+    recipe: Recipe,
+    seeds: Sequence[int],
+    out: Path,
+    engine: Any,
+    *,
+    deadline: float = math.inf,
+    **options: Any,
+) -> bool:
+    """Train and show how it goes; whether it was finished before the deadline.
+
+    Ctrl-C stops after what is being done, and all of it is kept.
+    """
     from mechgap.report.progress import TrainingProgress
     from mechgap.training.train import Stopped, train
 
-    with TrainingProgress(recipe, len(seeds)) as watcher:
+    with TrainingProgress(recipe, len(seeds), deadline) as watcher:
         previous = {
             which: signal.signal(which, lambda *_: watcher.stop())
             for which in (signal.SIGINT, signal.SIGTERM)
@@ -75,12 +85,15 @@ def train_with_progress(
         try:
             train(recipe, seeds, out, engine, watcher=watcher, **options)
         except Stopped:
+            if watcher.is_late:
+                return False
             watcher.close()
             print(f"mechgap: stopped; the same command goes on from here ({out})", file=sys.stderr)
             raise typer.Exit(130) from None
         finally:
             for which, handler in previous.items():
                 signal.signal(which, handler)
+    return True
 
 
 def _seeds(count: int | None, given: str | None) -> list[int]:

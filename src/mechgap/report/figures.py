@@ -28,8 +28,10 @@ _YARDSTICKS = {"uniform": "--", "self": ":", "untrained": "-."}
 _MARKERS = {"uniform": "s", "self": "D", "untrained": "^", "compiled": "*"}
 
 
-def draw_figures(results: Results, compiled: Compiled | None, out: Path) -> list[Path]:
-    """Write every figure that these results allow; where they are."""
+def available_figures(
+    results: Results, compiled: Compiled | None
+) -> dict[str, Callable[[], Figure]]:
+    """Every figure that these results allow, by name, not drawn yet."""
     drawn: dict[str, Callable[[], Figure]] = {}
     seeds = results.numbers["seeds"]
     has_reference = seeds[0]["internal_tv"] is not None
@@ -48,12 +50,17 @@ def draw_figures(results: Results, compiled: Compiled | None, out: Path) -> list
     if compiled is not None:
         drawn["parameters_main"] = lambda: main_figure(compiled)
         drawn["parameters_auxiliary"] = lambda: auxiliary_figure(compiled)
+    return drawn
+
+
+def draw_figures(results: Results, compiled: Compiled | None, out: Path) -> list[Path]:
+    """Write every figure that these results allow; where they are."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(f"cannot make the folder '{out}': {error}") from error
     written = []
-    for name, draw in drawn.items():
+    for name, draw in available_figures(results, compiled).items():
         figure = draw()
         for ending in ("pdf", "png"):
             path = out / f"{name}.{ending}"

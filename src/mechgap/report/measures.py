@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mechgap.measures.results import FORMS, Results
+from mechgap.report.paper import CLUSTERS
 
 WIDE = 140
 """Columns where nobody says how wide the place is."""
@@ -176,7 +177,7 @@ def _show_solutions(console: Console, found: Mapping[str, Any]) -> None:
     stability = _value(found["stability"])
     console.print(
         f"clusters: {found['clusters']} ({found['criterion']}; stability {stability}); "
-        f"{found['clusters_at_default_cut']} at a dendrogram's default cut. The paper: 18"
+        f"{found['clusters_at_default_cut']} at a dendrogram's default cut. The paper: {CLUSTERS}"
     )
 
 

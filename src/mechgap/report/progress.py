@@ -18,10 +18,11 @@ PLAIN_SECONDS = 15.0
 class TrainingProgress(Watcher):
     """Shows seeds, step, loss, validation score, speed and time left, on stderr."""
 
-    def __init__(self, recipe: Recipe, seeds: int):
+    def __init__(self, recipe: Recipe, seeds: int, deadline: float = math.inf):
         self._console = Console(file=sys.stderr, highlight=False)
         self._steps = recipe.train_steps * seeds
         self._stopping = False
+        self._deadline = deadline
         self._last = 0.0
         self._bar: Bar | None = None
         if self._console.is_terminal:
@@ -72,8 +73,13 @@ class TrainingProgress(Watcher):
         self.say("stopping after this interval; once more to stop at once")
 
     def wants_to_stop(self) -> bool:
-        """Whether `stop` was called."""
-        return self._stopping
+        """Whether `stop` was called, or the deadline (of `time.monotonic`) has passed."""
+        return self._stopping or self.is_late
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return time.monotonic() > self._deadline
 
 
 def _duration(seconds: float) -> str:
@@ -87,7 +93,8 @@ def _duration(seconds: float) -> str:
 class Steps:
     """Progress of work that goes through named steps: one live line, or one line a step."""
 
-    def __init__(self):
+    def __init__(self, doing: str = "measuring"):
+        self._doing = doing
         self._console = Console(file=sys.stderr, highlight=False)
         self._bar: Bar | None = None
         self._shown = ""
@@ -108,7 +115,9 @@ class Steps:
     def tell(self, step: str, done: int, of: int) -> None:
         """Show which step it is, and how much of it is done."""
         if self._bar:
-            self._bar.update(self._task, description=f"measuring: {step}", completed=done, total=of)
+            self._bar.update(
+                self._task, description=f"{self._doing}: {step}", completed=done, total=of
+            )
         elif step != self._shown:
             self._shown = step
-            print(f"measuring: {step}", file=sys.stderr, flush=True)
+            print(f"{self._doing}: {step}", file=sys.stderr, flush=True)

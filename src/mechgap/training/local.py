@@ -31,6 +31,12 @@ def compiled_trainer(recipe: Recipe) -> Trainer:
     return Trainer(recipe)
 
 
+def forget_programs() -> None:
+    """Let go of compiled programs: a process can hold only so many (each maps memory)."""
+    compiled_trainer.cache_clear()
+    jax.clear_caches()
+
+
 def resumed(work: Work, trainer: Trainer, chunk: Chunk, step: int, device=None) -> Learner:
     """A chunk's learners at the step where it stands, put on a device."""
     learners = trainer.start(work.places(chunk), device)

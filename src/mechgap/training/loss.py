@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from mechgap.network.network import Network, unroll
+from mechgap.network.network import Network, Unrolled, unroll
 from mechgap.programs.language import GraphProgram
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Feature, Type
@@ -139,6 +139,17 @@ def _loss(
         steps_needed=steps_needed,
         keep_steps=objective.mechanism is not None,
     )
+    return _total(network, batch, predicted, objective, counts)
+
+
+def prediction_error(network: Network, batch: Batch, predicted: Unrolled) -> Float[Array, ""]:
+    """dm-clrs's loss of predictions that were made already."""
+    return _total(network, batch, predicted, PLAIN, Counts.of(batch))
+
+
+def _total(
+    network: Network, batch: Batch, predicted: Unrolled, objective: Objective, counts: Counts
+) -> Float[Array, ""]:
     total = jnp.zeros((), network.dtype)
     for f in network.task.outputs:
         error = _error(f, batch.outputs[f.name], predicted.outputs[f.name])

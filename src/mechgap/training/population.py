@@ -24,6 +24,7 @@ from mechgap.tasks.scores import output_scores
 from mechgap.training import narrow
 from mechgap.training.loss import Objective, by_length, groups_by_length, loss_and_gradient
 from mechgap.training.recipe import Recipe, Regularizer
+from mechgap.training.start import starting_network
 
 VALIDATION_GRAPHS = 64
 """As in dm-clrs's run.py."""
@@ -86,7 +87,7 @@ class Trainer:
 
 def initial(recipe: Recipe, seed: Int[Array, ""]) -> Learner:
     """A seed before its first step."""
-    network = Network.initial(recipe.task, _key(seed, "initial"), recipe.network_config)
+    network = starting_network(recipe, _key(seed, "initial"))
     return Learner(
         seed=seed,
         step=jnp.int32(0),

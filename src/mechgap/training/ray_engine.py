@@ -53,7 +53,7 @@ def _run(ray: Any, work: Work, xla_flags: str) -> None:
     running: dict[Any, tuple[Chunk, int]] = {}
 
     def send(chunk: Chunk, leaves: list[np.ndarray] | None, step: int) -> None:
-        until = min(recipe.train_steps, (step // stride + 1) * stride)
+        until = work.next_stop(step, stride)
         handle = task.remote(recipe, work.places(chunk), leaves, step, until)
         running[handle] = (chunk, step)
 

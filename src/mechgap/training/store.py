@@ -3,6 +3,7 @@
     recipe.toml       the recipe, to read
     run.sqlite        recipe, versions, seeds, metrics, checksums (any SQLite tool reads it)
     seeds/            each finished seed's last and best parameters, as safetensors
+    snapshots/        parameters on the way, where they were asked for
     checkpoints/      where unfinished chunks stand, as safetensors
 
 A file is written beside its place, flushed to disk and moved there; then one SQLite transaction
@@ -159,8 +160,18 @@ class Store:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Recipe, chunk size, versions and commit."""
+        """Recipe, chunk size, versions, commit and speed."""
         return self._about()
+
+    @property
+    def rate(self) -> float | None:
+        """Seed-steps per second the last time that it was trained; None where nobody noted it."""
+        return self._about().get("rate")
+
+    def note_rate(self, rate: float) -> None:
+        """Keep how fast training went."""
+        with self._db:
+            self._db.execute("INSERT OR REPLACE INTO about VALUES ('rate', ?)", [json.dumps(rate)])
 
     @property
     def recipe(self) -> Recipe:
@@ -190,7 +201,33 @@ class Store:
             )
         return load_network(self.folder / name)[0]
 
+    def snapshots(self) -> list[tuple[int, int]]:
+        """Which seeds were kept at which steps."""
+        rows = self._db.execute("SELECT name FROM files WHERE name LIKE 'snapshots/%'")
+        found = [Path(name).stem.split("-") for (name,) in rows]
+        return sorted((int(seed), int(step)) for _, seed, _, step in found)
+
+    def snapshot(self, seed: int, step: int) -> Network:
+        """A seed's parameters on the way."""
+        name = _snapshot_file(seed, step)
+        if not self._is_whole(name):
+            raise InvalidInput(f"'{self.folder / name}' is missing or damaged")
+        return load_network(self.folder / name)[0]
+
     # Writing
+
+    def keep_snapshots(self, seeds: Sequence[int], learners: Learner) -> None:
+        """Keep the parameters that these seeds have now."""
+        step = int(np.asarray(learners.step)[0])
+        with _disk_errors(self.folder):
+            files = {}
+            for i, seed in enumerate(seeds):
+                network = jax.tree.map(lambda x, i=i: np.asarray(x)[i], learners.network)
+                name = _snapshot_file(seed, step)
+                files[name] = network_bytes(network, {"seed": seed, "step": step})
+                self._write(name, files[name])
+            with self._db:
+                self._save_files(files)
 
     def expect(self, seeds: Sequence[int]) -> None:
         """Note which seeds are wanted."""
@@ -427,6 +464,10 @@ def _span(seeds: Sequence[int]) -> str:
 
 def _seed_file(seed: int, which: str) -> str:
     return f"seeds/{seed:05d}-{which}.safetensors"
+
+
+def _snapshot_file(seed: int, step: int) -> str:
+    return f"snapshots/seed-{seed}-step-{step}.safetensors"
 
 
 def _number(value: Any) -> Any:

@@ -72,12 +72,21 @@ class Work:
     watcher: Watcher
     checkpoint_seconds: float
     """How much work a crash may cost (or one interval between reports, if that is longer)."""
+    snapshots: frozenset[int] = frozenset()
+    """Steps whose parameters are kept; multiples of `eval_every`."""
     began: float = field(default_factory=time.monotonic)
     trained: int = 0
     """Seed-steps of this process, after its first report."""
     _since: float | None = None
     _recorded: dict[Chunk, float] = field(default_factory=dict)
     _unrecorded: dict[Chunk, list[MetricRow]] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> float:
+        """Seed-steps per second since the first report."""
+        if self._since is None:
+            return 0.0
+        return self.trained / max(1e-9, time.monotonic() - self._since)
 
     def unfinished(self) -> list[tuple[Chunk, int]]:
         """Chunks that are not finished and the step at which they stand, furthest first."""
@@ -97,6 +106,11 @@ class Work:
         """The chunk's seeds at full width: a last one that is smaller repeats its last seed."""
         return [*chunk, *[chunk[-1]] * (self.width - len(chunk))]
 
+    def next_stop(self, step: int, stride: int) -> int:
+        """Where to stop next: after a stride, at a snapshot, or at the end."""
+        ahead = [kept for kept in self.snapshots if kept > step]
+        return min(self.recipe.train_steps, (step // stride + 1) * stride, *ahead)
+
     def record(
         self, chunk: Chunk, learners: Learner, rows: Sequence[MetricRow], *, stopping: bool
     ) -> None:
@@ -105,6 +119,8 @@ class Work:
         pending = self._unrecorded.setdefault(chunk, [])
         pending += [row for row in rows if row.seed in chunk]
         step = int(mine.step[0])
+        if step in self.snapshots:
+            self.store.keep_snapshots(chunk, mine)
         now = time.monotonic()
         if step >= self.recipe.train_steps:
             self.store.finish(chunk, mine, pending)
@@ -128,7 +144,7 @@ class Work:
         now = {row.seed: row.step for row in rows}
         total = self.recipe.train_steps * len(self.seeds)
         reached = sum(max(row.step, now.get(seed, 0)) for seed, row in stored.items())
-        rate = self.trained / max(1e-9, time.monotonic() - self._since)
+        rate = self.rate
         self.watcher.progress(
             Progress(
                 seeds_done=done,
@@ -160,6 +176,7 @@ def train(
     *,
     chunk: int | None = None,
     checkpoint_seconds: float = 20.0,
+    snapshots: Iterable[int] = (),
     watcher: Watcher | None = None,
 ) -> None:
     """Train these seeds, or go on where the folder says."""
@@ -170,7 +187,24 @@ def train(
         raise InvalidInput(f"chunk must be at least 1; got {width}")
     with Store.writing(folder, recipe, width) as store:
         store.expect(seeds)
-        engine(Work(recipe, seeds, width, store, watcher or Watcher(), checkpoint_seconds))
+        work = Work(
+            *(recipe, seeds, width, store, watcher or Watcher(), checkpoint_seconds),
+            snapshots=_checked_snapshots(recipe, snapshots),
+        )
+        try:
+            engine(work)
+        finally:
+            if work.trained:
+                store.note_rate(work.rate)
+
+
+def _checked_snapshots(recipe: Recipe, steps: Iterable[int]) -> frozenset[int]:
+    wanted = frozenset(steps)
+    if odd := sorted(step for step in wanted if step < 1 or step % recipe.eval_every):
+        raise InvalidInput(
+            f"snapshots are taken where validation is, every {recipe.eval_every} steps; got {odd}"
+        )
+    return wanted
 
 
 def default_chunk(recipe: Recipe) -> int:

@@ -9,7 +9,9 @@ from plotly.subplots import make_subplots
 from scipy.cluster.hierarchy import dendrogram
 
 from mechgap.measures.results import Results
+from mechgap.measures.surroundings import Landscape
 from mechgap.report.answer import most_common
+from mechgap.report.landscape import log_loss
 from mechgap.report.style import SERIES
 from mechgap.training.store import MetricRow
 
@@ -17,7 +19,9 @@ _YARDSTICKS = {"uniform": "dash", "self": "dot", "untrained": "dashdot"}
 _LEARNED, _COMPILED, _GREY = SERIES[0], SERIES[1], "#8a94a0"
 
 
-def charts(results: Results, metrics: Sequence[MetricRow]) -> dict[str, Any]:
+def charts(
+    results: Results, metrics: Sequence[MetricRow], landscape: Landscape | None = None
+) -> dict[str, Any]:
     """Every chart that these results allow, by the name of its place on the page."""
     found = {"training": training_curves(metrics)} if metrics else {}
     if results.numbers["seeds"][0]["external"] is not None:
@@ -28,7 +32,42 @@ def charts(results: Results, metrics: Sequence[MetricRow]) -> dict[str, Any]:
         found["gap"] = gap_over_time(results)
     if len(results.numbers["seeds"]) > 2:
         found["solutions"] = between_solutions(results)
+    if landscape is not None:
+        found["landscape"] = surfaces(landscape)
     return {name: figure.to_plotly_json() for name, figure in found.items()}
+
+
+def surfaces(landscape: Landscape) -> go.Figure:
+    """The loss around every network, one beside the other, to be turned."""
+    names = landscape.networks
+    figure = make_subplots(
+        1, len(names), specs=[[{"type": "surface"}] * len(names)], subplot_titles=names
+    )
+    levels = {name: log_loss(landscape.surface(name, "general")["loss"]) for name in names}
+    low, high = min(v.min() for v in levels.values()), max(v.max() for v in levels.values())
+    for column, name in enumerate(names, start=1):
+        ticks = np.round(landscape.surface(name, "general")["ticks"], 4)
+        figure.add_surface(
+            x=ticks,
+            y=ticks,
+            z=np.round(levels[name], 4),
+            colorscale="Viridis",
+            cmin=low,
+            cmax=high,
+            showscale=column == len(names),
+            colorbar={"title": {"text": "log10 loss"}},
+            hovertemplate="%{x:.2f}, %{y:.2f}: 10^%{z:.2f}<extra>" + name + "</extra>",
+            row=1,
+            col=column,
+        )
+    axes = {
+        "xaxis": {"title": "direction 1"},
+        "yaxis": {"title": "direction 2"},
+        "zaxis": {"title": "log10 loss", "range": [low, high]},
+    }
+    figure.update_scenes(axes)
+    figure.update_layout(height=420, margin={"l": 0, "r": 0, "t": 30, "b": 0})
+    return figure
 
 
 def scatter(results: Results, measure: str) -> go.Figure:

@@ -16,6 +16,7 @@ from mechgap.compiler.compile import Compiled
 from mechgap.display import html_table, png
 from mechgap.errors import InvalidInput
 from mechgap.measures.results import FORMS, Results, load_results
+from mechgap.measures.surroundings import SETTINGS, Landscape, load_landscape
 from mechgap.report.answer import answer
 from mechgap.report.measures import YARDSTICKS, p_value, spread
 from mechgap.report.page.charts import charts
@@ -31,6 +32,8 @@ _CAPTIONS = {
     "trace": "How much of each hint is predicted, over each graph's own time; bands span seeds.",
     "solutions": "Distance between the attentions of every two seeds, in the order of Ward's "
     "dendrogram.",
+    "landscape": "The loss around the parameters in two random directions, each as long as the "
+    "parameters themselves; drag to turn.",
     "training": "Training: loss, validation (which selects the parameters), test.",
 }
 
@@ -42,7 +45,8 @@ def write_page(folder: Path, compiled: Compiled | None = None, out: Path | None 
         recipe, metrics = store.recipe, store.metrics()
     path = out or folder / "report" / "index.html"
     try:
-        write_file(path, page(results, recipe, metrics, folder, compiled).encode())
+        text = page(results, recipe, metrics, folder, compiled, _landscape(folder))
+        write_file(path, text.encode())
     except OSError as error:
         raise InvalidInput(f"cannot write '{path}': {error}") from error
     return path
@@ -54,9 +58,10 @@ def page(
     metrics: Sequence[MetricRow],
     folder: Path,
     compiled: Compiled | None,
+    landscape: Landscape | None = None,
 ) -> str:
     """The page's text."""
-    drawn = charts(results, metrics)
+    drawn = charts(results, metrics, landscape)
     shown = player(results)
     title = f"mechgap: {recipe.task}"
     parts = [
@@ -70,6 +75,7 @@ def page(
         _figures(drawn, "gap", "trace"),
         _section("Between solutions", _figures(drawn, "solutions") + _solutions(results)),
         _section("Does it use what it attends to?", _forced(results)),
+        _section("The loss around it", _figures(drawn, "landscape")),
         _section("Training", _figures(drawn, "training")),
         _section("The compiled network", _parameters(compiled)),
         _section("What was run", _what_was_run(results, recipe, folder)),
@@ -84,6 +90,12 @@ def page(
         player=_resource("player.js"),
         charts=_resource("charts.js"),
     )
+
+
+def _landscape(folder: Path) -> Landscape | None:
+    """The run's landscape, if somebody made one."""
+    place = folder / "landscape"
+    return load_landscape(place) if (place / SETTINGS).exists() else None
 
 
 _TEMPLATE = """<!doctype html>

@@ -1,0 +1,107 @@
+"""`mechgap landscape` and `mechgap stability`: around compiled and learned parameters."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mechgap.cli.app import AsJson, app
+from mechgap.cli.training import train_with_progress
+from mechgap.errors import InvalidInput
+
+
+@app.command()
+def landscape(
+    what: Annotated[str, typer.Argument(help="A run folder, or a program of the library.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to keep it; landscape/ in the run if not given.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Which seed of the run.")] = 0,
+    target: Annotated[
+        str | None, typer.Option(help="What to compile for; the nearest to dm-clrs's if not given.")
+    ] = None,
+    general: Annotated[float, typer.Option(help="How far the general surface reaches.")] = 1.0,
+    local: Annotated[float, typer.Option(help="How far the local surface reaches.")] = 0.1,
+    points: Annotated[int, typer.Option(help="Points on a side of a surface.")] = 51,
+    pairs: Annotated[int, typer.Option(help="Pairs of directions to average flatness over.")] = 8,
+    directions: Annotated[int, typer.Option(help="Seed of the random directions.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Loss around learned, compiled and initial parameters; the same command goes on."""
+    from mechgap.training.engines import keep_compiled_programs, use_cores
+
+    use_cores(len(os.sched_getaffinity(0)))
+    keep_compiled_programs()
+    from mechgap.experiments.landscape import around_program, around_run
+    from mechgap.measures.surroundings import Settings, compute
+    from mechgap.programs.load import find_program
+    from mechgap.report.landscape import draw_landscape, show_flatness
+    from mechgap.report.progress import Steps
+    from mechgap.training.store import DATABASE
+
+    if (Path(what) / DATABASE).exists():
+        around = around_run(Path(what), seed, target)
+    else:
+        around = around_program(find_program(what), target)
+    settings = Settings(
+        title=around.title, general=general, local=local, points=points, pairs=pairs,
+        directions=directions,
+    )  # fmt: skip
+    folder = out or around.folder
+    with Steps("computing") as shown:
+        found = compute(folder, settings, around.networks, around.batch, shown.tell)
+    written = draw_landscape(found, folder)
+    rows = found.flatness()
+    if as_json:
+        print(json.dumps({"settings": asdict(settings), "flatness": rows, "folder": str(folder)}))
+        return
+    show_flatness(rows)
+    if {"learned", "compiled"} <= set(around.networks) and "line/loss" not in found.arrays:
+        print("no line from learned to compiled: the two networks differ in shape")
+    for path in written:
+        print(f"written: {path}")
+
+
+@app.command()
+def stability(
+    program: Annotated[str, typer.Argument(help="bfs, bfs_parent or bellman_ford.")],
+    target: Annotated[str, typer.Option(help="paper, general, stock or stock-ln.")] = "stock-ln",
+    seeds: Annotated[int, typer.Option(help="How many data orders.")] = 4,
+    steps: Annotated[int, typer.Option(help="Training steps of each.")] = 2000,
+    noise: Annotated[
+        float, typer.Option(help="Noise on the compiled parameters, as a share of each filter.")
+    ] = 0.0,
+    learning_rate: Annotated[float, typer.Option(help="Adam's.")] = 1e-4,
+    out: Annotated[Path | None, typer.Option(help="The run folder.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start from compiled parameters and train on: does the network stay what it was?"""
+    if seeds < 1:
+        raise InvalidInput(f"seeds must be at least 1; got {seeds}")
+    from mechgap.experiments.stability import snapshot_steps, stability_recipe
+    from mechgap.training.engines import make_engine
+
+    overrides = {"train_steps": steps, "learning_rate": learning_rate}
+    recipe = stability_recipe(program, target, noise=noise, overrides=overrides)
+    folder = out or Path(f"stability-{program}-{target}")
+    engine = make_engine("local")
+
+    from mechgap.measures.trajectory import measure_trajectory
+    from mechgap.report.progress import Steps
+    from mechgap.report.trajectory import draw_trajectory, show_trajectory
+    from mechgap.training.start import compiled_start
+
+    compiled_start(recipe)  # refuses what cannot be, before anything is written
+    train_with_progress(recipe, range(seeds), folder, engine, snapshots=snapshot_steps(recipe))
+    with Steps() as shown:
+        rows = measure_trajectory(folder, shown.tell)
+    written = draw_trajectory(rows, f"{program}, {target}", folder)
+    if as_json:
+        print(json.dumps({"rows": [asdict(row) for row in rows], "folder": str(folder)}))
+        return
+    show_trajectory(rows)
+    for path in written:
+        print(f"written: {path}")

@@ -1,0 +1,280 @@
+"""`mechgap reproduce`: the paper's tables and figures beside our own."""
+
+import json
+import math
+import re
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mechgap.cli.app import AsJson, app
+from mechgap.cli.training import train_with_progress
+from mechgap.errors import InvalidInput, unknown
+
+if TYPE_CHECKING:
+    from mechgap.experiments.replication.populations import Population
+
+_OTHER = ("all", "status", "figures", "page")
+
+
+@app.command()
+def reproduce(
+    what: Annotated[
+        str, typer.Argument(help="A table of the paper, or all, status, figures, page.")
+    ] = "status",
+    seeds: Annotated[
+        int | None, typer.Option(help="Seeds of each population; if not given, what fits.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Training steps; the recipes' own if not given.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="For `all`: how long to train, such as 90m or 2h.")
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="Where run folders are.")] = Path("reproduction/runs"),
+    results: Annotated[Path, typer.Option(help="Where the numbers are.")] = Path(
+        "reproduction/results"
+    ),
+    out: Annotated[
+        Path | None, typer.Option(help="For `figures` and `page`: where to write.")
+    ] = None,
+    format: Annotated[str, typer.Option(help="text, markdown, latex or json.")] = "text",
+    train: Annotated[
+        bool, typer.Option("--train/--no-train", help="Train what is missing, or only show.")
+    ] = True,
+    engine: Annotated[str, typer.Option(help="local, or ray (extra `ray`).")] = "local",
+    ray_address: Annotated[str | None, typer.Option(help="An existing Ray cluster.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the paper's tables beside our own; train what is missing first.
+
+    `reproduce TABLE` trains or goes on with what a table needs, and prints it. `all --budget 2h`
+    spends a time where it tells most. `status` shows what is done, running or missing.
+    """
+    from mechgap.experiments.replication.rendering import FORMATS
+    from mechgap.experiments.replication.tables import TABLES, all_populations
+
+    format = "json" if as_json else format
+    if what not in (*TABLES, *_OTHER):
+        raise unknown("table", what, [*TABLES, *_OTHER])
+    if format not in FORMATS:
+        raise unknown("format", format, list(FORMATS))
+    for name, value in (("seeds", seeds), ("steps", steps)):
+        if value is not None and value < 1:
+            raise InvalidInput(f"{name} must be at least 1; got {value}")
+    if budget is not None and what != "all":
+        raise InvalidInput(f"--budget is for `mechgap reproduce all`; got it with '{what}'")
+    if what == "status":
+        _show_status(seeds, runs, results, format)
+        return
+    if what == "page":
+        _write_page(results, out or Path("replication.md"))
+        return
+    if train:
+        places = _Places(runs, results, engine, ray_address)
+        if budget is not None:
+            _spend(_seconds(budget), places)
+        else:
+            _train_all(_needed(what, all_populations(), steps), seeds, places)
+    if what == "figures":
+        from mechgap.experiments.replication.figures import draw_paper_figures
+
+        for path in draw_paper_figures(runs, out or Path("figures")):
+            print(f"written: {path}")
+        return
+    for name in TABLES if what == "all" else [what]:
+        table = TABLES[name] if steps is None else TABLES[name].shortened(steps)
+        print(FORMATS[format](table.rendered(name, results)))
+    if what == "all" and format == "text":
+        _show_status(seeds, runs, results, format)
+
+
+class _Places:
+    """Where training happens and where its numbers go."""
+
+    def __init__(self, runs: Path, results: Path, engine: str, ray_address: str | None):
+        from mechgap.training.engines import make_engine
+
+        self.runs, self.results = runs, results
+        self.engine = make_engine(engine, ray_address=ray_address)
+
+
+def _needed(
+    what: str, everything: Mapping[str, "Population"], steps: int | None
+) -> list["Population"]:
+    from mechgap.experiments.replication.figures import figure_populations
+    from mechgap.experiments.replication.tables import TABLES
+
+    if what == "all":
+        needed: Iterable[Population] = everything.values()
+    elif what == "figures":
+        needed = figure_populations().values()
+    else:
+        needed = TABLES[what].populations
+    return [p if steps is None else p.shortened(steps) for p in needed]
+
+
+def _train_all(populations: Iterable["Population"], seeds: int | None, places: _Places) -> None:
+    from mechgap.experiments.replication.kinds import duration
+    from mechgap.experiments.replication.status import standing
+
+    found = [standing(p, seeds, places.runs, places.results) for p in populations]
+    missing = [s for s in found if s.finished < s.wanted]
+    if missing:
+        names = ", ".join(f"{s.population.name} ({s.wanted} seeds)" for s in missing)
+        _say(f"to train: {names}; about {duration(sum(s.seconds for s in missing))} here")
+    for s in missing:
+        _train(s.population, s.wanted, places, math.inf)
+    for s in found:
+        _keep_numbers(s.population, places)
+
+
+def _spend(seconds: float, places: _Places) -> None:
+    """Train for a given time, where it tells most."""
+    from mechgap.experiments.replication.budget import Candidate, plan
+    from mechgap.experiments.replication.kinds import duration
+    from mechgap.experiments.replication.status import standing
+    from mechgap.experiments.replication.tables import all_populations, rows_served
+    from mechgap.report.paper import paper_number
+
+    began = time.monotonic()
+    populations = all_populations()
+    candidates = []
+    for population in populations.values():
+        s = standing(population, None, places.runs, places.results)
+        candidates.append(Candidate(population, s.finished, s.rate, rows_served(population)))
+
+    def most(population: "Population") -> int:
+        printed = paper_number(population.recipe)
+        return printed["n"] if printed else population.seeds
+
+    planned = plan(candidates, seconds, most)
+    if not planned.seeds:
+        cheapest = min(candidates, key=lambda c: c.seconds)
+        raise InvalidInput(
+            f"{duration(seconds)} is too short for any more seeds. The cheapest, "
+            f"{cheapest.lot} of {cheapest.population.name}, take {duration(cheapest.seconds)}"
+        )
+    names = ", ".join(f"{name} ({count} seeds)" for name, count in planned.seeds.items())
+    _say(f"to train, in this order: {names}; about {duration(planned.seconds)} here")
+    for name, count in planned.seeds.items():
+        if not _train(populations[name], count, places, began + seconds):
+            _say("the time is spent; the same command goes on from here")
+            break
+    for population in populations.values():
+        _keep_numbers(population, places)
+    if planned.without:
+        _say(f"without any number still: {', '.join(planned.without)}")
+
+
+def _train(population: "Population", seeds: int, places: _Places, deadline: float) -> bool:
+    from mechgap.training.local import forget_programs
+
+    _say(f"{population.name}: {seeds} seeds, {population.recipe.train_steps:,} steps")
+    folder = places.runs / population.name
+    try:
+        return train_with_progress(
+            population.recipe,
+            range(seeds),
+            folder,
+            places.engine,
+            deadline=deadline,
+            snapshots=population.snapshots,
+        )
+    finally:
+        forget_programs()
+        _keep_numbers(population, places)
+
+
+def _keep_numbers(population: "Population", places: _Places) -> None:
+    """Measure what is finished and write its numbers."""
+    from mechgap.experiments.gap import measured_run
+    from mechgap.experiments.replication.numbers import numbers_of, save_numbers
+    from mechgap.measures.trajectory import measure_trajectory
+    from mechgap.report.progress import Steps
+
+    folder = places.runs / population.name
+    if numbers_of(folder) is None:
+        return
+    with Steps() as shown:
+        measured_run(folder, shown.tell)
+        if population.snapshots:
+            measure_trajectory(folder, shown.tell)
+    numbers = numbers_of(folder)
+    assert numbers is not None
+    save_numbers(places.results, population.name, numbers)
+
+
+def _show_status(seeds: int | None, runs: Path, results: Path, format: str) -> None:
+    from mechgap.experiments.replication.figures import FIGURES
+    from mechgap.experiments.replication.kinds import duration
+    from mechgap.experiments.replication.rendering import FORMATS, Rendered
+    from mechgap.experiments.replication.status import standing, table_state
+    from mechgap.experiments.replication.tables import TABLES, all_populations
+
+    found = {n: standing(p, seeds, runs, results) for n, p in all_populations().items()}
+    wanted: dict[str, tuple[str, list[str]]] = {
+        name: ("table", [p.name for p in table.populations]) for name, table in TABLES.items()
+    }
+    wanted |= {
+        figure.caption: ("figure", [p.name for p in figure.populations]) for figure in FIGURES
+    }
+    rows, data = [], []
+    for name, (kind, needed) in wanted.items():
+        state = table_state(found[n].state for n in needed)
+        each = [f"{n} {found[n].finished}/{found[n].wanted}" for n in needed]
+        left = sum(found[n].seconds for n in dict.fromkeys(needed))
+        rows.append((name, kind, state, ", ".join(each), duration(left) if left else "-"))
+        data.append({"name": name, "kind": kind, "state": state, "estimated_seconds": left,
+                     "populations": [found[n].data() for n in needed]})  # fmt: skip
+    total = sum(s.seconds for s in found.values())
+    if format == "json":
+        print(json.dumps({"estimated_seconds": total, "items": data}))
+        return
+    remark = f"All that is left takes about {duration(total)} here." if total else "All is done."
+    table = Rendered(
+        "status",
+        "Tables and figures of the paper",
+        ("", "", "state", "seeds finished of those wanted", "left"),
+        rows,
+        [remark],
+        data,
+    )
+    print(FORMATS[format](table))
+
+
+def _write_page(results: Path, out: Path) -> None:
+    from mechgap.experiments.replication.page import replication_page
+
+    folder = out.parent / "figures"
+    try:
+        out.write_text(replication_page(results, folder if folder.is_dir() else None))
+    except OSError as error:
+        raise InvalidInput(f"cannot write '{out}': {error}") from error
+    print(f"written: {out}")
+
+
+_UNITS = {"d": 86400, "h": 3600, "m": 60, "min": 60, "s": 1}
+
+
+def _seconds(text: str) -> float:
+    """A time such as 90m, 2h or 1h30m.
+
+    >>> _seconds("1h30m"), _seconds("45min")
+    (5400.0, 2700.0)
+    """
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(min|[dhms])", text)
+    if not parts or re.sub(r"(\d+(?:\.\d+)?)\s*(min|[dhms])\s*", "", text).strip():
+        raise InvalidInput(f"a budget is a time such as 90m, 2h or 1h30m; got '{text}'")
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if not seconds:
+        raise InvalidInput(f"a budget must be longer than nothing; got '{text}'")
+    return seconds
+
+
+def _say(text: str) -> None:
+    print(f"mechgap: {text}", file=sys.stderr, flush=True)

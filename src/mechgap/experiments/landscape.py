@@ -1,0 +1,85 @@
+"""Which networks to look around: a run's learned, initial and compiled ones, or a program's."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mechgap.compiler.compile import Compiled, compile_program
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.target import TARGETS, get_target
+from mechgap.errors import InvalidInput
+from mechgap.network.config import NetworkConfig
+from mechgap.network.network import Network
+from mechgap.programs.interpreter import execution_batch
+from mechgap.programs.language import GraphProgram
+from mechgap.programs.library import mechanisms
+from mechgap.tasks.batch import Batch
+from mechgap.tasks.official import official
+from mechgap.training.population import initial
+from mechgap.training.store import Store
+
+_TARGETS = ("stock-ln", "stock", "general", "paper")
+"""The nearest to dm-clrs's own network first."""
+
+
+class Around(NamedTuple):
+    """Networks to look around, and on which graphs."""
+
+    title: str
+    folder: Path
+    """Where the landscape is kept if nobody says otherwise."""
+    networks: Mapping[str, Network]
+    batch: Batch
+
+
+def around_run(folder: Path, seed: int, target: str | None) -> Around:
+    """A seed's learned and initial parameters, and the task's compiled ones."""
+    with Store.reading(folder) as store:
+        recipe, learned = store.recipe, store.network(seed)
+    networks = {"learned": learned, "initial": initial(recipe, jnp.int32(seed)).network}
+    for program in mechanisms(recipe.task)[:1]:
+        wanted = [target] if target else _nearest_targets(learned.config)
+        compiled = _compile_first(program, wanted, recipe.hidden_size, recipe.validation_nodes)
+        networks["compiled"] = compiled.network
+    title = f"{recipe.task}, seed {seed}"
+    return Around(title, folder / "landscape", networks, official(recipe.task, "validation"))
+
+
+def around_program(program: GraphProgram, target: str | None) -> Around:
+    """A program's compiled parameters, and initial ones of the same shape."""
+    batch = official(program.task, "validation")
+    if program.posed() != batch.task:
+        inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
+        batch = execution_batch(program, inputs)
+    compiled = _compile_first(program, [target] if target else _TARGETS, 128, batch.nodes)
+    untrained = Network.initial(batch.task, jax.random.key(0), compiled.network.config)
+    networks = {"compiled": compiled.network, "initial": untrained}
+    title = f"{program.name}, {compiled.target.name}"
+    return Around(title, Path(f"landscape-{program.name}"), networks, batch)
+
+
+def _nearest_targets(config: NetworkConfig) -> list[str]:
+    """The target of a network's own shape first."""
+    return sorted(_TARGETS, key=lambda name: TARGETS[name].config(4, 16).use_ln != config.use_ln
+                  or TARGETS[name].edge_information != config.use_edge_info
+                  or TARGETS[name].pre_attention_bias != config.use_pre_att_bias)  # fmt: skip
+
+
+def _compile_first(
+    program: GraphProgram, targets: Sequence[str], hidden_size: int, nodes: int
+) -> Compiled:
+    """The program in the first of some targets that takes it."""
+    refused: InvalidInput | None = None
+    for name in targets:
+        target = get_target(name)
+        domain = Domain.regular(program, nodes)
+        try:
+            return compile_program(program, target, domain, hidden_size=hidden_size)
+        except InvalidInput as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused

@@ -1,0 +1,59 @@
+"""Whether two populations agree, from their means and deviations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Some numbers: mean, deviation, largest, and where the mean lies."""
+
+    mean: float
+    std: float | None
+    largest: float | None
+    seeds: int
+
+    @staticmethod
+    def of(values: Sequence[float]) -> "Spread":
+        """The spread of some numbers.
+
+        >>> Spread.of([1.0, 2.0, 3.0])
+        Spread(mean=2.0, std=1.0, largest=3.0, seeds=3)
+        """
+        mean, largest = float(np.mean(values)), float(np.max(values))
+        std = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return Spread(mean, std, largest, len(values))
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The confidence interval of the mean (Student's t); None with one seed."""
+        if self.std is None:
+            return None
+        wide = float(stats.t.ppf((1 + CONFIDENCE) / 2, self.seeds - 1))
+        half = wide * self.std / self.seeds**0.5
+        return self.mean - half, self.mean + half
+
+
+def agree(ours: Spread, theirs: Spread) -> bool | None:
+    """Whether two means differ by no more than chance would have it (Welch's test at 5 %).
+
+    None where one of them has a single seed.
+
+    >>> agree(Spread(50.0, 1.0, None, 8), Spread(50.5, 1.0, None, 128))
+    True
+    >>> agree(Spread(50.0, 1.0, None, 8), Spread(55.0, 1.0, None, 128))
+    False
+    """
+    if ours.std is None or theirs.std is None:
+        return None
+    if ours.std == theirs.std == 0:
+        return ours.mean == theirs.mean
+    found = stats.ttest_ind_from_stats(
+        ours.mean, ours.std, ours.seeds, theirs.mean, theirs.std, theirs.seeds, equal_var=False
+    )
+    return bool(found.pvalue >= 1 - CONFIDENCE)  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,300 @@
+"""Kinds of tables: accuracies, correlations, distances between solutions, objectives.
+
+A table is made from the numbers in `results/` alone. Where there are none yet, a row says what they
+would cost.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from mechgap.experiments.replication.comparison import Spread, agree
+from mechgap.experiments.replication.numbers import load_numbers
+from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.rendering import Rendered
+from mechgap.measures.results import FORMS
+from mechgap.report.measures import p_value
+from mechgap.report.paper import CLUSTERS, CORRELATIONS, paper_number
+
+
+class Table(Protocol):
+    """Something that populations are trained for."""
+
+    @property
+    def caption(self) -> str:
+        """What it shows."""
+        ...
+
+    @property
+    def populations(self) -> Sequence[Population]:
+        """What it needs, one for each row that is trained."""
+        ...
+
+    def shortened(self, steps: int) -> "Table":
+        """The same with so many training steps."""
+        ...
+
+    def rendered(self, name: str, results: Path) -> Rendered:
+        """The table with the numbers that there are."""
+        ...
+
+
+@dataclass(frozen=True)
+class Row:
+    """One population and what it is called."""
+
+    label: str
+    population: Population
+    remark: str = ""
+
+    def shortened(self, steps: int) -> "Row":
+        """The same with so many training steps."""
+        return replace(self, population=self.population.shortened(steps))
+
+
+@dataclass(frozen=True)
+class AccuracyTable:
+    """Test accuracies beside the paper's."""
+
+    caption: str
+    rows: tuple[Row, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def populations(self) -> Sequence[Population]:
+        """Every row's."""
+        return [row.population for row in self.rows]
+
+    def shortened(self, steps: int) -> "Table":
+        """The same with so many training steps."""
+        return replace(self, rows=tuple(row.shortened(steps) for row in self.rows))
+
+    def rendered(self, name: str, results: Path) -> Rendered:
+        """Mean ± std (max) of both, our interval, and whether they agree."""
+        head = ("", "paper (%)", "seeds", "ours (%)", "seeds", "steps", "95 % interval", "agree")
+        found = [_compared(row, results) for row in self.rows]
+        remarks = [f"{row.label}: {row.remark}." for row in self.rows if row.remark]
+        return Rendered(
+            name,
+            self.caption,
+            head,
+            [_accuracy_cells(row, data) for row, data in zip(self.rows, found, strict=True)],
+            [*remarks, *self.remarks, *_diverged(found)],
+            found,
+        )
+
+
+def _compared(row: Row, results: Path) -> dict[str, Any]:
+    """The paper's accuracies and ours, in percent."""
+    recipe = row.population.recipe
+    printed = paper_number(recipe)
+    paper = None
+    if printed is not None:
+        paper = Spread(printed["mean"], printed["std"], printed["max"], printed["n"])
+    numbers = load_numbers(results, row.population.name)
+    ours = None if numbers is None else Spread.of([100 * a for a in numbers["accuracy"]])
+    return {
+        "row": row.label,
+        "population": row.population.name,
+        "steps": recipe.train_steps,
+        "paper": asdict(paper) if paper else None,
+        "ours": {**asdict(ours), "interval": ours.interval} if ours else None,
+        "agree": agree(ours, paper) if ours and paper else None,
+        "diverged": [] if numbers is None else list(numbers["diverged"]),
+        "estimated_seconds": row.population.seconds(row.population.seeds) if not ours else None,
+    }
+
+
+def _accuracy_cells(row: Row, data: Mapping[str, Any]) -> Sequence[str]:
+    paper, ours, steps = data["paper"], data["ours"], f"{data['steps']:,}"
+    theirs = (spread_text(paper), str(paper["seeds"])) if paper else ("-", "-")
+    if ours is None:
+        cost = duration(data["estimated_seconds"])
+        missing = f"not run: {row.population.seeds} seeds take {cost}"
+        return (row.label, *theirs, missing, "0", steps, "-", "-")
+    verdict = {True: "yes", False: "no", None: "-"}[data["agree"]]
+    interval = _interval_text(ours["interval"])
+    return (row.label, *theirs, spread_text(ours), str(ours["seeds"]), steps, interval, verdict)
+
+
+def spread_text(spread: Mapping[str, Any]) -> str:
+    """Mean ± std (max)."""
+    deviation = "" if spread["std"] is None else f" ± {spread['std']:.2f}"
+    largest = "" if spread["largest"] is None else f" ({spread['largest']:.2f})"
+    return f"{spread['mean']:.2f}{deviation}{largest}"
+
+
+def _interval_text(interval: Sequence[float] | None) -> str:
+    return "-" if interval is None else f"{interval[0]:.2f} … {interval[1]:.2f}"
+
+
+def _diverged(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
+        f"{data['row']}: seeds {', '.join(data['diverged'])} diverged and are not counted."
+        for data in found
+        if data["diverged"]
+    ]
+
+
+@dataclass(frozen=True)
+class CorrelationTable:
+    """Accuracy against faithfulness."""
+
+    caption: str
+    population: Population
+    remarks: tuple[str, ...]
+
+    @property
+    def populations(self) -> Sequence[Population]:
+        """The one."""
+        return [self.population]
+
+    def shortened(self, steps: int) -> "Table":
+        """The same with so many training steps."""
+        return replace(self, population=self.population.shortened(steps))
+
+    def rendered(self, name: str, results: Path) -> Rendered:
+        """Both coefficients with p-values and intervals."""
+        measures = _measures(results, self.population)
+        rows, data = [], []
+        for kind, printed in CORRELATIONS.items():
+            found = measures and measures["correlation"][kind]
+            data.append({"row": kind, "paper": dict(printed), "ours": found})
+            for title, key, p in (
+                ("Pearson r", "pearson_r", "pearson_p"),
+                ("Spearman ρ", "spearman_rho", "spearman_p"),
+            ):
+                paper = (f"{printed[key]:.3f}", p_value(printed[p]))
+                ours = ("not measured", "-", "-", "0")
+                if found:
+                    interval = found[key.split("_")[0] + "_interval"]
+                    ours = (
+                        "-" if found[key] is None else f"{found[key]:.3f}",
+                        p_value(found[p]),
+                        "-" if interval[0] is None else f"{interval[0]:.2f} … {interval[1]:.2f}",
+                        str(found["n"]),
+                    )
+                rows.append((f"{kind}, {title}", *paper, *ours))
+        warnings = {c["warning"] for c in (measures or {"correlation": {}})["correlation"].values()
+                    if c and c["warning"]}  # fmt: skip
+        return Rendered(
+            name,
+            self.caption,
+            ("", "paper", "p", "ours", "p", "95 % interval", "seeds"),
+            rows,
+            [*self.remarks, *(f"{warning[0].upper()}{warning[1:]}." for warning in warnings)],
+            data,
+        )
+
+
+@dataclass(frozen=True)
+class SolutionsTable:
+    """Distances between learned solutions, and to the compiled one."""
+
+    caption: str
+    populations: tuple[Population, ...]
+    remarks: tuple[str, ...]
+
+    def shortened(self, steps: int) -> "Table":
+        """The same with so many training steps."""
+        return replace(self, populations=tuple(p.shortened(steps) for p in self.populations))
+
+    def rendered(self, name: str, results: Path) -> Rendered:
+        """Every distance in three normalisations."""
+        rows, data = [], []
+        for population in self.populations:
+            measures = _measures(results, population)
+            found = measures and measures["solutions"]
+            data.append({"population": population.name, "ours": found})
+            seeds = str(len(measures["seed"])) if measures else "0"
+            for label, key in (
+                ("between learned", "mean_between"),
+                ("closest to compiled", "closest_to_compiled"),
+            ):
+                ours = ("-",) * len(FORMS)
+                printed = "-"
+                if found and found[key]:
+                    ours = tuple(f"{found[key][form]:.4f}" for form in FORMS)
+                    printed = f"{found['paper'][key]['printed']}"
+                rows.append((f"{population.name}, {label}", printed, *ours, seeds))
+            clusters = str(found["clusters"]) if found else "-"
+            rows.append((f"{population.name}, clusters", str(CLUSTERS), clusters, "-", "-", seeds))
+        head = ("", "paper", "ours: L1/(t n²)", "L1/(t n)", "tv", "seeds")
+        return Rendered(name, self.caption, head, rows, self.remarks, data)
+
+
+@dataclass(frozen=True)
+class ObjectivesTable:
+    """Does the gap close? Populations of one task by accuracy, internal and external gap."""
+
+    caption: str
+    rows: tuple[Row, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def populations(self) -> Sequence[Population]:
+        """Every row's."""
+        return [row.population for row in self.rows]
+
+    def shortened(self, steps: int) -> "Table":
+        """The same with so many training steps."""
+        return replace(self, rows=tuple(row.shortened(steps) for row in self.rows))
+
+    def rendered(self, name: str, results: Path) -> Rendered:
+        """Each population's measures, and whether they differ from the first row's."""
+        columns = {
+            "accuracy": "accuracy (%)",
+            "internal_tv": "attention elsewhere (tv, %)",
+            "top1_active": "active rows right (%)",
+            "external": "trace predicted (%)",
+        }
+        spreads = [_measured_spreads(row, results, tuple(columns)) for row in self.rows]
+        rows, data = [], []
+        for row, found in zip(self.rows, spreads, strict=True):
+            cells = [_difference_text(found.get(c), spreads[0].get(c)) for c in columns]
+            seeds = next((str(s.seeds) for s in found.values()), "0")
+            if not found:
+                cost = duration(row.population.seconds(row.population.seeds))
+                cells[0] = f"not run: {row.population.seeds} seeds take {cost}"
+            rows.append((row.label, *cells, seeds, f"{row.population.recipe.train_steps:,}"))
+            data.append({"row": row.label, "population": row.population.name,
+                         **{c: asdict(s) for c, s in found.items()}})  # fmt: skip
+        star = "* differs from the first row (Welch's test at 5 %)."
+        head = ("", *columns.values(), "seeds", "steps")
+        remarks = [f"{row.label}: {row.remark}." for row in self.rows if row.remark]
+        return Rendered(name, self.caption, head, rows, [star, *remarks, *self.remarks], data)
+
+
+def _measured_spreads(row: Row, results: Path, columns: Sequence[str]) -> dict[str, Spread]:
+    measures = _measures(results, row.population)
+    if measures is None:
+        return {}
+    known = {c: [100 * v for v in measures[c] if v is not None] for c in columns}
+    return {c: Spread.of(values) for c, values in known.items() if values}
+
+
+def _difference_text(ours: Spread | None, first: Spread | None) -> str:
+    if ours is None:
+        return "-"
+    differs = first is not None and first is not ours and agree(ours, first) is False
+    deviation = "" if ours.std is None else f" ± {ours.std:.2f}"
+    return f"{ours.mean:.2f}{deviation}{' *' if differs else ''}"
+
+
+def _measures(results: Path, population: Population) -> Mapping[str, Any] | None:
+    numbers = load_numbers(results, population.name)
+    return None if numbers is None else numbers.get("measures")
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    >>> duration(50), duration(600), duration(9000), duration(200_000)
+    ('1 min', '10 min', '2.5 h', '2.3 days')
+    """
+    if seconds < 3600:
+        return f"{max(1, round(seconds / 60))} min"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"

@@ -1,0 +1,66 @@
+"""Populations that tables need. They are shared: the default BFS population serves five tables."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+from mechgap.training.recipe import PRESETS, Recipe, make_recipe
+
+
+@dataclass(frozen=True)
+class Population:
+    """Networks trained by one recipe."""
+
+    task: str
+    preset: str = "default"
+    seeds: int = 8
+    """As many as are trained if nobody says otherwise: what two cores can do."""
+    overrides: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    suffix: str = ""
+    """Tells it from others of the same task and preset."""
+    snapshots: tuple[int, ...] = ()
+    """Steps to look at on the way."""
+
+    def __post_init__(self):
+        assert self.preset in PRESETS
+        object.__setattr__(self, "overrides", MappingProxyType(dict(self.overrides)))
+
+    @property
+    def name(self) -> str:
+        """Its folder among the runs, and its file in `results/`."""
+        parts = [self.task, "" if self.preset == "default" else self.preset, self.suffix]
+        return "_".join(part for part in parts if part)
+
+    @property
+    def recipe(self) -> Recipe:
+        """How it is trained."""
+        return make_recipe(self.task, self.preset, overrides=self.overrides)
+
+    def shortened(self, steps: int) -> "Population":
+        """The same with fewer steps, under a name of its own."""
+        if steps == self.recipe.train_steps:
+            return self
+        return replace(
+            self,
+            overrides={**self.overrides, "train_steps": steps},
+            suffix="_".join(part for part in (self.suffix, f"{steps}_steps") if part),
+            snapshots=tuple(kept for kept in self.snapshots if kept <= steps),
+        )
+
+    @property
+    def rate(self) -> float:
+        """Seed-steps per second on the machine of `benchmarks/rates.py`: two cores."""
+        return _rates()[self.name.removesuffix(f"_{self.recipe.train_steps}_steps")]
+
+    def seconds(self, seeds: int, rate: float | None = None) -> float:
+        """How long so many seeds take."""
+        return seeds * self.recipe.train_steps / (rate or self.rate)
+
+
+@cache
+def _rates() -> Mapping[str, float]:
+    return json.loads((files("mechgap.experiments.replication") / "rates.json").read_text())

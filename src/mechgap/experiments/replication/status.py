@@ -1,0 +1,97 @@
+"""What is done, running or missing, and what it would cost."""
+
+import fcntl
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mechgap.experiments.replication.kinds import Table
+from mechgap.experiments.replication.numbers import load_numbers
+from mechgap.experiments.replication.populations import Population
+from mechgap.training.store import DATABASE, Store
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one population stands."""
+
+    population: Population
+    finished: int
+    """Seeds whose numbers are known, in `results/` or in the run."""
+    wanted: int
+    share: float
+    """Of the wanted seeds' steps, how much is done."""
+    running: bool
+    rate: float
+    """Seed-steps per second: this machine's if it has trained this before."""
+
+    @property
+    def state(self) -> str:
+        """done, running, partly or missing."""
+        if self.running:
+            return "running"
+        if self.finished >= self.wanted:
+            return "done"
+        return "partly" if self.finished or self.share else "missing"
+
+    @property
+    def seconds(self) -> float:
+        """What is left to do."""
+        return (1 - self.share) * self.population.seconds(self.wanted, self.rate)
+
+    def data(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "population": self.population.name,
+            "state": self.state,
+            "seeds": {"finished": self.finished, "wanted": self.wanted},
+            "steps": self.population.recipe.train_steps,
+            "estimated_seconds": self.seconds,
+        }
+
+
+def standing(population: Population, seeds: int | None, runs: Path, results: Path) -> Standing:
+    """How a population stands, by what is in both folders."""
+    wanted = population.seeds if seeds is None else seeds
+    folder = runs / population.name
+    numbers = load_numbers(results, population.name)
+    finished = len(numbers["seed"]) if numbers else 0
+    done = finished * population.recipe.train_steps
+    rate = None
+    if (folder / DATABASE).exists():
+        with Store.reading(folder) as store:
+            rows, rate = store.seeds(), store.rate
+        finished = max(finished, sum(row.state == "finished" for row in rows))
+        done = max(done, sum(row.step for row in rows if row.seed < wanted))
+    share = min(1.0, done / (wanted * population.recipe.train_steps))
+    if finished >= wanted:
+        share = 1.0
+    return Standing(population, finished, wanted, share, _locked(folder), rate or population.rate)
+
+
+def table_state(states: Iterable[str]) -> str:
+    """The state of what needs several populations."""
+    found = set(states)
+    if "running" in found:
+        return "running"
+    if len(found) == 1:
+        return found.pop()
+    return "partly"
+
+
+def standings(table: Table, seeds: int | None, runs: Path, results: Path) -> dict[str, Standing]:
+    """Every population of a table, by name."""
+    return {p.name: standing(p, seeds, runs, results) for p in table.populations}
+
+
+def _locked(folder: Path) -> bool:
+    """Whether a process is training in a run folder."""
+    try:
+        with (folder / ".lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False

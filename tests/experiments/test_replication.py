@@ -1,0 +1,206 @@
+"""The paper beside our runs: tables, plans, status, and the page in the docs."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from mechgap.errors import InvalidInput
+from mechgap.experiments.replication.budget import Candidate, plan
+from mechgap.experiments.replication.comparison import Spread, agree
+from mechgap.experiments.replication.figures import FIGURES, draw_paper_figures
+from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
+from mechgap.experiments.replication.page import replication_page
+from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.rendering import FORMATS
+from mechgap.experiments.replication.status import standing
+from mechgap.experiments.replication.tables import BFS, TABLES, all_populations
+from mechgap.measures.run import measure_run
+from mechgap.report.paper import paper_number
+from mechgap.training.store import Store
+from untrained_runs import untrained_run
+
+PROJECT = Path(__file__).parents[2]
+RESULTS = PROJECT / "results"
+
+
+def mechgap(*arguments, **options):
+    command = [sys.executable, "-m", "mechgap.cli", "reproduce", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+def test_the_page_in_the_docs_is_made_from_the_results(tmp_path):
+    made = replication_page(RESULTS, PROJECT / "docs" / "figures")
+    assert made == (PROJECT / "docs" / "replication.md").read_text()
+    assert replication_page(tmp_path) != made  # it does depend on them
+
+
+def test_every_number_of_the_paper_has_a_row():
+    """All printed accuracies are in some table, and every table of accuracies has them."""
+    from mechgap.report import paper
+
+    shown = {
+        (p.task, p.preset)
+        for table in TABLES.values()
+        for p in table.populations
+        if paper_number(p.recipe)
+    }
+    assert shown == set(paper._NUMBERS)
+
+
+def test_populations_have_names_and_rates_of_their_own():
+    populations = [p for table in TABLES.values() for p in table.populations]
+    recipes = {}
+    for p in populations:
+        assert recipes.setdefault(p.name, p.recipe) == p.recipe
+        assert p.rate > 0
+    assert len({str(r) for r in recipes.values()}) == len(recipes)
+    assert Population("bfs").shortened(500).name == "bfs_500_steps"
+    assert Population("bfs").shortened(500).rate == Population("bfs").rate
+    assert Population("bfs").shortened(10_000) == Population("bfs")
+
+
+def test_agreement_is_welchs():
+    ours, theirs = [90.1, 91.0, 92.2, 89.9], [92.0, 93.1, 92.4, 91.8, 92.9]
+    p = float(stats.ttest_ind(ours, theirs, equal_var=False)[1])  # pyright: ignore
+    assert agree(Spread.of(ours), Spread.of(theirs)) == (p >= 0.05)
+    assert agree(Spread.of([90.0]), Spread.of(theirs)) is None
+    assert agree(Spread.of([100.0] * 3), Spread.of([100.0] * 4)) is True
+    expected = stats.t.interval(0.95, 3, 90.8, stats.sem(ours))
+    assert Spread.of(ours).interval == pytest.approx(expected)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Runs and results of a small BFS population that is measured."""
+    root = tmp_path_factory.mktemp("replication")
+    measure_run(untrained_run(root / "runs" / "bfs"))
+    numbers = numbers_of(root / "runs" / "bfs")
+    assert numbers is not None
+    save_numbers(root / "results", "bfs", numbers)
+    return root
+
+
+def test_numbers_are_the_runs(measured):
+    kept = load_numbers(measured / "results", "bfs")
+    assert kept is not None
+    with Store.reading(measured / "runs" / "bfs") as store:
+        rows = store.seeds()
+    assert kept["seed"] == [row.seed for row in rows]
+    assert kept["accuracy"] == pytest.approx([row.test_of_best for row in rows], rel=1e-5)
+    assert kept["measures"]["seed"] == kept["seed"]
+    (measured / "results" / "broken.json").write_text("{")
+    with pytest.raises(InvalidInput, match=r"broken\.json"):
+        load_numbers(measured / "results", "broken")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_in_every_format(measured, name, format):
+    with_numbers = TABLES[name].rendered(name, measured / "results")
+    without = TABLES[name].rendered(name, measured / "nothing")
+    shown = [FORMATS[format](table) for table in (with_numbers, without)]
+    uses_it = BFS in TABLES[name].populations
+    assert (shown[0] != shown[1]) == uses_it
+    if format == "json":
+        assert len(json.loads(shown[0])["rows"]) == len(with_numbers.data)
+    elif format == "latex":
+        assert shown[0].count(r"\\") == 1 + len(with_numbers.rows)
+        assert not re.search(r"(?<!\\)[%_&#](?! )", re.sub(r"\\label\{.*?\}", "", shown[0]))
+    else:
+        assert with_numbers.caption.split()[0] in shown[0]
+
+
+def test_a_row_says_what_is_missing_and_what_it_costs(measured):
+    (row, *_) = TABLES["disparity"].rendered("disparity", measured / "results").rows
+    assert re.fullmatch(r"not run: 4 seeds take [\d.]+ (min|h)", row[3])
+
+
+def test_standing(measured, tmp_path):
+    found = standing(BFS, 3, measured / "runs", measured / "results")
+    assert (found.state, found.finished, found.seconds) == ("done", 3, 0)
+    found = standing(BFS, 6, measured / "nothing", measured / "results")
+    assert (found.state, found.finished) == ("partly", 3)
+    assert found.seconds == pytest.approx(3 * 10_000 / BFS.rate)
+    found = standing(BFS, None, tmp_path, tmp_path)
+    assert (found.state, found.finished) == ("missing", 0)
+    recipe = replace(BFS.recipe, train_steps=10)
+    with Store.writing(tmp_path / "bfs", recipe, 1):
+        assert standing(BFS, None, tmp_path, tmp_path).state == "running"
+    assert standing(BFS, None, tmp_path, tmp_path).state == "missing"
+
+
+def candidates(**finished):
+    return [Candidate(p, finished.get(name, 0), p.rate, 1) for name, p in all_populations().items()]
+
+
+def test_a_budget_is_kept_and_spent_where_rows_are_empty():
+    def most(_):
+        return 128
+
+    for hours in (0.5, 2, 24):
+        found = plan(candidates(), hours * 3600, most)
+        assert 0.5 * hours * 3600 < found.seconds <= hours * 3600
+        assert all(count <= 128 for count in found.seeds.values())
+    # With a day every row has a number; with half an hour the dear ones have none.
+    assert plan(candidates(), 24 * 3600, most).without == ()
+    assert "bfs_grokking" in plan(candidates(), 1800, most).without
+    # What has many seeds already waits for what has none.
+    found = plan(candidates(bfs=100), 1800, most)
+    assert "bfs" not in found.seeds
+    assert plan(candidates(), 1.0, most).seeds == {}
+
+
+def test_figures_are_drawn_from_measured_runs(measured, tmp_path):
+    written = draw_paper_figures(measured / "runs", tmp_path / "figures")
+    names = {path.name for path in written}
+    wanted = {f"{figure.drawing}_bfs.png" for figure in FIGURES if BFS in figure.populations}
+    assert wanted <= names
+    assert all(path.stat().st_size > 1000 for path in written)
+
+
+def test_from_the_command_line(tmp_path):
+    """Trains a table with few steps, shows it, does nothing the second time."""
+    places = ["--runs", tmp_path / "runs", "--results", tmp_path / "results"]
+    asked = ["pre_attention_bias_ablation", "--steps", 2, "--seeds", 1, *places]
+    done = mechgap(*asked, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["ours"]["seeds"] for row in rows] == [1, 1]
+    assert [row["steps"] for row in rows] == [2, 2]
+    assert all(row["paper"] is None for row in rows)  # other steps than the paper's
+    assert "about" in done.stderr
+    again = mechgap(*asked)
+    assert again.returncode == 0
+    assert "to train" not in again.stderr
+    assert "95 % interval" in again.stdout
+    status = mechgap("status", "--json", *places)
+    items = {item["name"]: item for item in json.loads(status.stdout)["items"]}
+    assert items["baselines"]["state"] == "missing"
+    assert items["baselines"]["estimated_seconds"] > 60
+    shown = mechgap("baselines", "--no-train", "--format", "markdown", "--results", RESULTS)
+    assert "| bfs | 98.30 ± 0.97 (100.00) | 128 |" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["baseline"], "Did you mean 'baselines'?"),
+        (["baselines", "--format", "html"], "unknown format 'html'"),
+        (["baselines", "--seeds", "0"], "seeds must be at least 1"),
+        (["baselines", "--budget", "2h"], "--budget is for"),
+        (["all", "--budget", "soon"], "a budget is a time such as 90m"),
+        (["all", "--budget", "1s"], "too short for any more seeds"),
+        (["page", "--out", "/no/such/folder/page.md"], "cannot write"),
+    ],
+)
+def test_what_cannot_be(arguments, says, tmp_path):
+    done = mechgap(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,112 @@
+"""Starting from compiled parameters, and looking on the way."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mechgap.errors import InvalidInput
+from mechgap.experiments.stability import snapshot_steps, stability_recipe
+from mechgap.measures.trajectory import load_trajectory, measure_trajectory
+from mechgap.report.trajectory import draw_trajectory, show_trajectory
+from mechgap.training.local import on_this_machine
+from mechgap.training.population import initial, score, test_graphs
+from mechgap.training.recipe import make_recipe
+from mechgap.training.start import compiled_start
+from mechgap.training.store import Store
+from mechgap.training.train import train
+
+TINY = {
+    "hidden_size": 4,
+    "train_steps": 20,
+    "batch_size": 4,
+    "train_lengths": (6,),
+    "length_generalize": False,
+}
+
+
+def tiny(noise=0.0, target="stock"):
+    return stability_recipe("bfs", target, noise=noise, overrides=TINY)
+
+
+def nothing(*_):
+    """Nobody is told."""
+
+
+def leaves(network):
+    return [np.asarray(x) for x in jax.tree.leaves(network)]
+
+
+@pytest.mark.parametrize("target", ["paper", "general", "stock"])
+def test_it_starts_exact(target):
+    recipe = tiny(target=target)
+    start = initial(recipe, jnp.int32(3))
+    for ours, theirs in zip(
+        leaves(start.network), leaves(compiled_start(recipe).network), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    assert float(score(start.network, test_graphs(recipe))) == 1.0
+
+
+def test_noise_is_a_share_of_each_filter():
+    recipe = tiny(noise=0.5)
+    exact = compiled_start(recipe).network.processor.skip.weight
+    one, other = (initial(recipe, jnp.int32(s)).network.processor.skip.weight for s in (0, 1))
+    assert not np.allclose(one, other)
+    np.testing.assert_allclose(
+        jnp.linalg.norm(one - exact, axis=0), 0.5 * jnp.linalg.norm(exact, axis=0), rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"start_from": "bfs:stock"}, "use_ln = True, compiled False"),
+        ({"start_from": "bff:stock"}, "Did you mean 'bfs'"),
+        ({"start_from": "bfs:stok"}, "Did you mean 'stock"),
+    ],
+)
+def test_what_cannot_be_compiled(given, says):
+    with pytest.raises(InvalidInput, match=says):
+        compiled_start(make_recipe("bfs", overrides=given))
+
+
+def test_noise_needs_a_start():
+    with pytest.raises(InvalidInput, match="start_from is not given"):
+        make_recipe("bfs", overrides={"start_noise": 0.1})
+    with pytest.raises(InvalidInput, match="no program 'nope'"):
+        stability_recipe("nope", "stock")
+
+
+def test_snapshots_and_the_trajectory(tmp_path, capsys):
+    recipe = tiny()
+    folder = tmp_path / "run"
+    train(recipe, [0, 1], folder, on_this_machine(), snapshots=snapshot_steps(recipe))
+    with Store.reading(folder) as store:
+        assert store.snapshots() == [(0, 10), (0, 20), (1, 10), (1, 20)]
+        for ours, theirs in zip(
+            leaves(store.snapshot(1, 20)), leaves(store.network(1, "last")), strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+    rows = measure_trajectory(folder, nothing)
+    assert [(row.seed, row.step) for row in rows] == [(s, t) for s in (0, 1) for t in (0, 10, 20)]
+    start = rows[0]
+    assert (start.accuracy, start.external, start.top1_active) == (1.0, 1.0, 1.0)
+    assert start.internal_tv == pytest.approx(0.0, abs=1e-6)
+    with Store.reading(folder) as store:
+        tested = {row.seed: row.test for row in store.seeds()}
+    assert rows[2].accuracy == pytest.approx(tested[0], abs=1e-6)
+    assert load_trajectory(folder) == rows
+    assert measure_trajectory(folder, nothing) == rows
+    show_trajectory(rows)
+    assert "over 2 seeds" in capsys.readouterr().out
+    assert all(path.stat().st_size > 1000 for path in draw_trajectory(rows, "bfs", tmp_path))
+
+
+def test_snapshots_where_nobody_looks(tmp_path):
+    with pytest.raises(InvalidInput, match="every 10 steps; got \\[15\\]"):
+        train(tiny(), [0], tmp_path, on_this_machine(), snapshots=[15])
+    plain = tmp_path / "plain"
+    train(tiny(), [0], plain, on_this_machine())
+    with pytest.raises(InvalidInput, match="kept no snapshots"):
+        measure_trajectory(plain, nothing)
