@@ -10,7 +10,8 @@ from mechgap.experiments.stability import snapshot_steps, stability_recipe
 from mechgap.measures.trajectory import load_trajectory, measure_trajectory
 from mechgap.report.trajectory import draw_trajectory, show_trajectory
 from mechgap.training.local import on_this_machine
-from mechgap.training.population import initial, score, test_graphs
+from mechgap.training.population import initial, score
+from mechgap.training.population import test_graphs as graphs_to_test
 from mechgap.training.recipe import make_recipe
 from mechgap.training.start import compiled_start
 from mechgap.training.store import Store
@@ -45,7 +46,7 @@ def test_it_starts_exact(target):
         leaves(start.network), leaves(compiled_start(recipe).network), strict=True
     ):
         np.testing.assert_array_equal(ours, theirs)
-    assert float(score(start.network, test_graphs(recipe))) == 1.0
+    assert float(score(start.network, graphs_to_test(recipe))) == 1.0
 
 
 def test_noise_is_a_share_of_each_filter():

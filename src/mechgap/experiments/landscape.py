@@ -19,6 +19,7 @@ from mechgap.programs.language import GraphProgram
 from mechgap.programs.library import mechanisms
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.official import official
+from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.training.population import initial
 from mechgap.training.store import Store
 
@@ -41,12 +42,24 @@ def around_run(folder: Path, seed: int, target: str | None) -> Around:
     with Store.reading(folder) as store:
         recipe, learned = store.recipe, store.network(seed)
     networks = {"learned": learned, "initial": initial(recipe, jnp.int32(seed)).network}
+    batch = validation_graphs(learned)
     for program in mechanisms(recipe.task)[:1]:
         wanted = [target] if target else _nearest_targets(learned.config)
-        compiled = _compile_first(program, wanted, recipe.hidden_size, recipe.validation_nodes)
+        compiled = _compile_first(program, wanted, recipe.hidden_size, batch.nodes)
         networks["compiled"] = compiled.network
-    title = f"{recipe.task}, seed {seed}"
-    return Around(title, folder / "landscape", networks, official(recipe.task, "validation"))
+    return Around(f"{recipe.task}, seed {seed}", folder / "landscape", networks, batch)
+
+
+def validation_graphs(network: Network) -> Batch:
+    """The official validation set; where a bias ties to another size, new graphs like it."""
+    nodes = network.config.pre_att_bias_nodes
+    found = official(network.task, "validation")
+    if nodes in (None, found.nodes):
+        return found
+    key = jax.random.key(0x1A2D)
+    return sample(
+        network.task, key, batch_size=found.size, nodes=nodes, p=TEST_P, random_pos=False
+    ).trim()
 
 
 def around_program(program: GraphProgram, target: str | None) -> Around:

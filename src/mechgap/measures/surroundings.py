@@ -28,6 +28,8 @@ from mechgap.tasks.batch import Batch
 from mechgap.training.store import write_file
 
 SETTINGS, ARRAYS = "landscape.json", "landscape.safetensors"
+NETWORKS = ("learned", "compiled", "initial")
+"""Whose surroundings can be looked at, in the order of figures."""
 SAVE_SECONDS = 10.0
 LINE_FROM, LINE_TO = -0.25, 1.25
 MOST_POINTS = 2001
@@ -54,7 +56,6 @@ class Settings:
     """The seed of the random directions."""
 
     def __post_init__(self):
-        object.__setattr__(self, "radii", tuple(self.radii))
         for name in ("general", "local"):
             if not getattr(self, name) > 0:
                 raise InvalidInput(f"the {name} range must be above 0; got {getattr(self, name)}")
@@ -74,8 +75,8 @@ class Landscape:
 
     @property
     def networks(self) -> list[str]:
-        """Whose surroundings were looked at: learned, compiled, initial."""
-        return list(dict.fromkeys(n.split("/")[0] for n in self.arrays if "/general/" in n))
+        """Whose surroundings were looked at."""
+        return [name for name in NETWORKS if f"{name}/general/loss" in self.arrays]
 
     def surface(self, network: str, part: str) -> dict[str, np.ndarray]:
         """Loss and accuracy over a square, and its ticks."""
@@ -208,12 +209,13 @@ def _save(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
 def load_landscape(folder: Path) -> Landscape:
     """A landscape from its folder."""
     try:
-        settings = Settings(**json.loads((folder / SETTINGS).read_text()))
+        stored = json.loads((folder / SETTINGS).read_text())
+        settings = Settings(**{**stored, "radii": tuple(stored["radii"])})
         arrays = load_tensors((folder / ARRAYS).read_bytes())
     except FileNotFoundError as error:
         raise InvalidInput(
             f"there is no landscape in '{folder}'. Run: mechgap landscape"
         ) from error
-    except (OSError, ValueError, TypeError, SafetensorError) as error:
+    except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
         raise InvalidInput(f"the landscape in '{folder}' cannot be read: {error}") from error
     return Landscape(settings, arrays)

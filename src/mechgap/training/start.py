@@ -30,10 +30,14 @@ def compiled_start(recipe: Recipe) -> Compiled:
     target = get_target(target_name)
     nodes = recipe.validation_nodes if target.pre_attention_bias else NODES
     domain = Domain.regular(programs[name], nodes)
-    compiled = compile_program(
-        programs[name], target, domain, hidden_size=recipe.hidden_size,
-        simplify_decoders=recipe.simplify_decoders,
-    )  # fmt: skip
+    with jax.ensure_compile_time_eval():  # may be asked for while a program is traced
+        compiled = compile_program(
+            programs[name],
+            target,
+            domain,
+            hidden_size=recipe.hidden_size,
+            simplify_decoders=recipe.simplify_decoders,
+        )
     wanted, found = recipe.network_config, compiled.network.config
     differing = [
         f"{f.name} = {getattr(wanted, f.name)}, compiled {getattr(found, f.name)}"

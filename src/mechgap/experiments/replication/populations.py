@@ -53,8 +53,13 @@ class Population:
 
     @property
     def rate(self) -> float:
-        """Seed-steps per second on the machine of `benchmarks/rates.py`: two cores."""
-        return _rates()[self.name.removesuffix(f"_{self.recipe.train_steps}_steps")]
+        """Seed-steps per second on the machine of `benchmarks/rates.py`: two cores.
+
+        What was not measured there is taken to be as fast as its task's default.
+        """
+        rates = _rates()
+        name = self.name.removesuffix(f"_{self.recipe.train_steps}_steps")
+        return rates.get(name, rates[self.task])
 
     def seconds(self, seeds: int, rate: float | None = None) -> float:
         """How long so many seeds take."""
