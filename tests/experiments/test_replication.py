@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
+from mechgap.cli.reproduce import reproduce
 from mechgap.errors import InvalidInput
+from mechgap.experiments.replication import tables
 from mechgap.experiments.replication.budget import Candidate, plan
 from mechgap.experiments.replication.comparison import Spread, agree
 from mechgap.experiments.replication.figures import FIGURES, draw_paper_figures
+from mechgap.experiments.replication.kinds import AccuracyTable, Row
 from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
 from mechgap.experiments.replication.page import replication_page
 from mechgap.experiments.replication.populations import Population
@@ -136,24 +139,23 @@ def test_standing(measured, tmp_path):
 
 
 def candidates(**finished):
-    return [Candidate(p, finished.get(name, 0), p.rate, 1) for name, p in all_populations().items()]
+    return [
+        Candidate.of(p, finished.get(name, 0), 128, 1, p.rate)
+        for name, p in all_populations().items()
+    ]
 
 
 def test_a_budget_is_kept_and_spent_where_rows_are_empty():
-    def most(_):
-        return 128
-
-    for hours in (0.5, 2, 24):
-        found = plan(candidates(), hours * 3600, most)
+    for hours in (0.5, 2.0, 24.0):
+        found = plan(candidates(), hours * 3600)
         assert 0.5 * hours * 3600 < found.seconds <= hours * 3600
         assert all(count <= 128 for count in found.seeds.values())
     # With a day every row has a number; with half an hour the dear ones have none.
-    assert plan(candidates(), 24 * 3600, most).without == ()
-    assert "bfs_grokking" in plan(candidates(), 1800, most).without
+    assert plan(candidates(), 24 * 3600.0).without == ()
+    assert "dfs" in plan(candidates(), 1800.0).without
     # What has many seeds already waits for what has none.
-    found = plan(candidates(bfs=100), 1800, most)
-    assert "bfs" not in found.seeds
-    assert plan(candidates(), 1.0, most).seeds == {}
+    assert "bfs" not in plan(candidates(bfs=100), 1800.0).seeds
+    assert plan(candidates(), 1.0).seeds == {}
 
 
 def test_figures_are_drawn_from_measured_runs(measured, tmp_path):
@@ -164,25 +166,53 @@ def test_figures_are_drawn_from_measured_runs(measured, tmp_path):
     assert all(path.stat().st_size > 1000 for path in written)
 
 
+def test_a_table_is_trained_shown_and_not_trained_twice(tmp_path, monkeypatch, capsys):
+    tiny = Population(
+        "bfs",
+        seeds=2,
+        overrides={"hidden_size": 4, "train_lengths": (6,), "length_generalize": False},
+        suffix="tiny",
+    )
+    table = AccuracyTable("A small table", (Row("small", tiny),))
+    monkeypatch.setattr(tables, "TABLES", {"tiny": table})
+    places = {"runs": tmp_path / "runs", "results": tmp_path / "results"}
+    reproduce("tiny", steps=2, as_json=True, **places)
+    shown = capsys.readouterr()
+    (row,) = json.loads(shown.out)["rows"]
+    assert (row["ours"]["seeds"], row["steps"], row["paper"]) == (2, 2, None)
+    assert "to train: bfs_tiny_2_steps (2 seeds); about" in shown.err
+    kept = load_numbers(tmp_path / "results", "bfs_tiny_2_steps")
+    assert kept is not None
+    assert kept["measures"]["seed"] == [0, 1]
+    reproduce("tiny", steps=2, **places)
+    shown = capsys.readouterr()
+    assert "to train" not in shown.err
+    assert "95 % interval" in shown.out
+
+
+def test_a_budget_is_spent(tmp_path, monkeypatch, capsys):
+    """Two seconds are enough for nothing but a lot of these; the deadline stops the rest."""
+    small = {"hidden_size": 4, "train_lengths": (4,), "length_generalize": False}
+    rows = tuple(
+        Row(f"{steps}", Population("bfs", seeds=32, overrides={**small, "train_steps": steps},
+                                   suffix=f"{steps}"))
+        for steps in (50, 10**7)
+    )  # fmt: skip
+    monkeypatch.setattr(tables, "TABLES", {"tiny": AccuracyTable("A small table", rows)})
+    places = {"runs": tmp_path / "runs", "results": tmp_path / "results"}
+    reproduce("all", budget="40s", **places)
+    shown = capsys.readouterr()
+    assert "to train, in this order: bfs_50 (32 seeds)" in shown.err
+    assert "without any number still: bfs_10000000" in shown.err
+    assert "All that is left takes about" in shown.out
+
+
 def test_from_the_command_line(tmp_path):
-    """Trains a table with few steps, shows it, does nothing the second time."""
-    places = ["--runs", tmp_path / "runs", "--results", tmp_path / "results"]
-    asked = ["pre_attention_bias_ablation", "--steps", 2, "--seeds", 1, *places]
-    done = mechgap(*asked, "--json")
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)["rows"]
-    assert [row["ours"]["seeds"] for row in rows] == [1, 1]
-    assert [row["steps"] for row in rows] == [2, 2]
-    assert all(row["paper"] is None for row in rows)  # other steps than the paper's
-    assert "about" in done.stderr
-    again = mechgap(*asked)
-    assert again.returncode == 0
-    assert "to train" not in again.stderr
-    assert "95 % interval" in again.stdout
-    status = mechgap("status", "--json", *places)
+    status = mechgap("status", "--json", cwd=tmp_path)
     items = {item["name"]: item for item in json.loads(status.stdout)["items"]}
     assert items["baselines"]["state"] == "missing"
     assert items["baselines"]["estimated_seconds"] > 60
+    assert items["minimal"]["populations"][0]["seeds"] == {"finished": 0, "wanted": 1024}
     shown = mechgap("baselines", "--no-train", "--format", "markdown", "--results", RESULTS)
     assert "| bfs | 98.30 ± 0.97 (100.00) | 128 |" in shown.stdout
 

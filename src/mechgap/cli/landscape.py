@@ -24,7 +24,7 @@ def landscape(
         str | None, typer.Option(help="What to compile for; the nearest to dm-clrs's if not given.")
     ] = None,
     general: Annotated[float, typer.Option(help="How far the general surface reaches.")] = 1.0,
-    local: Annotated[float, typer.Option(help="How far the local surface reaches.")] = 0.1,
+    local: Annotated[float, typer.Option(help="How far the local surface reaches.")] = 0.01,
     points: Annotated[int, typer.Option(help="Points on a side of a surface.")] = 51,
     pairs: Annotated[int, typer.Option(help="Pairs of directions to average flatness over.")] = 8,
     directions: Annotated[int, typer.Option(help="Seed of the random directions.")] = 0,

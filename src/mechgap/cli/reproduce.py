@@ -80,6 +80,8 @@ def reproduce(
             _spend(_seconds(budget), places)
         else:
             _train_all(_needed(what, all_populations(), steps), seeds, places)
+        if what in {"all", "landscapes"}:
+            _make_landscapes(places)
     if what == "figures":
         from mechgap.experiments.replication.figures import draw_paper_figures
 
@@ -146,18 +148,17 @@ def _spend(seconds: float, places: _Places) -> None:
     candidates = []
     for population in populations.values():
         s = standing(population, None, places.runs, places.results)
-        candidates.append(Candidate(population, s.finished, s.rate, rows_served(population)))
-
-    def most(population: "Population") -> int:
         printed = paper_number(population.recipe)
-        return printed["n"] if printed else population.seeds
-
-    planned = plan(candidates, seconds, most)
+        most = printed["n"] if printed else population.seeds
+        candidates.append(
+            Candidate.of(population, s.finished, most, rows_served(population), s.rate)
+        )
+    planned = plan(candidates, seconds)
     if not planned.seeds:
         cheapest = min(candidates, key=lambda c: c.seconds)
         raise InvalidInput(
             f"{duration(seconds)} is too short for any more seeds. The cheapest, "
-            f"{cheapest.lot} of {cheapest.population.name}, take {duration(cheapest.seconds)}"
+            f"{cheapest.lot} of {cheapest.name}, take {duration(cheapest.seconds)}"
         )
     names = ", ".join(f"{name} ({count} seeds)" for name, count in planned.seeds.items())
     _say(f"to train, in this order: {names}; about {duration(planned.seconds)} here")
@@ -209,14 +210,24 @@ def _keep_numbers(population: "Population", places: _Places) -> None:
     save_numbers(places.results, population.name, numbers)
 
 
+def _make_landscapes(places: _Places) -> None:
+    from mechgap.experiments.replication.landscapes import make_landscapes
+    from mechgap.experiments.replication.tables import TABLES
+    from mechgap.report.progress import Steps
+
+    with Steps("computing") as shown:
+        make_landscapes(TABLES["landscapes"].populations, places.runs, places.results, shown.tell)
+
+
 def _show_status(seeds: int | None, runs: Path, results: Path, format: str) -> None:
-    from mechgap.experiments.replication.figures import FIGURES
+    from mechgap.experiments.replication.figures import FIGURES, figure_populations
     from mechgap.experiments.replication.kinds import duration
     from mechgap.experiments.replication.rendering import FORMATS, Rendered
     from mechgap.experiments.replication.status import standing, table_state
     from mechgap.experiments.replication.tables import TABLES, all_populations
 
-    found = {n: standing(p, seeds, runs, results) for n, p in all_populations().items()}
+    needed = {**all_populations(), **figure_populations()}
+    found = {n: standing(p, seeds, runs, results) for n, p in needed.items()}
     wanted: dict[str, tuple[str, list[str]]] = {
         name: ("table", [p.name for p in table.populations]) for name, table in TABLES.items()
     }
@@ -224,13 +235,13 @@ def _show_status(seeds: int | None, runs: Path, results: Path, format: str) -> N
         figure.caption: ("figure", [p.name for p in figure.populations]) for figure in FIGURES
     }
     rows, data = [], []
-    for name, (kind, needed) in wanted.items():
-        state = table_state(found[n].state for n in needed)
-        each = [f"{n} {found[n].finished}/{found[n].wanted}" for n in needed]
-        left = sum(found[n].seconds for n in dict.fromkeys(needed))
+    for name, (kind, parts) in wanted.items():
+        state = table_state(found[n].state for n in parts)
+        each = [f"{n} {found[n].finished}/{found[n].wanted}" for n in parts]
+        left = sum(found[n].seconds for n in dict.fromkeys(parts))
         rows.append((name, kind, state, ", ".join(each), duration(left) if left else "-"))
         data.append({"name": name, "kind": kind, "state": state, "estimated_seconds": left,
-                     "populations": [found[n].data() for n in needed]})  # fmt: skip
+                     "populations": [found[n].data() for n in parts]})  # fmt: skip
     total = sum(s.seconds for s in found.values())
     if format == "json":
         print(json.dumps({"estimated_seconds": total, "items": data}))

@@ -44,12 +44,12 @@ class Settings:
     """Whose parameters these are."""
     general: float = 1.0
     """How far the general surface reaches, in lengths of the parameters themselves."""
-    local: float = 0.1
+    local: float = 0.01
     points: int = 51
     """A side of a surface."""
     pairs: int = 8
     """Pairs of directions that flatness is averaged over."""
-    radii: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+    radii: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0)
     angles: int = 8
     """Points on each circle."""
     directions: int = 0

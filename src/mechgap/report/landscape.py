@@ -70,7 +70,7 @@ def contours(landscape: Landscape) -> Figure:
                 axes.set_title(f"{network}, {part}")
                 axes.set_xlabel("direction 1")
                 axes.set_aspect("equal")
-                figure.colorbar(image, ax=axes, label="log10 loss", shrink=0.85, format="%.1f")
+                figure.colorbar(image, ax=axes, label="log10 loss", shrink=0.85, format="%.3g")
             row[0].set_ylabel("direction 2")
         figure.suptitle(landscape.settings.title, fontsize=9)
     return figure
@@ -90,20 +90,24 @@ def surfaces(landscape: Landscape) -> Figure:
                 axes.set_title(f"{network}, {part}", pad=0)
                 axes.set_xlabel("direction 1", labelpad=-4)
                 axes.set_ylabel("direction 2", labelpad=-4)
-                axes.set_zlabel("log10 loss", labelpad=-4)
+                axes.set_zlabel("log10 loss", labelpad=1)
                 axes.tick_params(pad=-2, labelsize=6)
+                axes.tick_params(axis="z", pad=1)
         figure.suptitle(landscape.settings.title, fontsize=9)
         figure.subplots_adjust(left=0.02, right=0.94, top=0.93, bottom=0.04, wspace=0.15)
     return figure
 
 
 def flatness(landscape: Landscape) -> Figure:
-    """How much the loss rises with distance: the mean over directions, and every pair."""
+    """How much the loss rises with distance: the mean over directions, and every pair.
+
+    Initial parameters are no minimum, so nothing is said about them.
+    """
     radii = landscape.settings.radii
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(3.4, 2.6), layout="constrained")
         axes = figure.subplots()
-        for network in landscape.networks:
+        for network in (name for name in landscape.networks if name != "initial"):
             rise = np.maximum(landscape.rise(network), FLOOR)
             colour = COLOURS[network]
             axes.plot(radii, rise.T, color=colour, lw=0.5, alpha=0.35)
@@ -114,6 +118,7 @@ def flatness(landscape: Landscape) -> Figure:
         axes.grid(lw=0.3)
         axes.legend(fontsize=7)
         axes.set_title(landscape.settings.title)
+        axes.set_xlim(min(radii), max(radii))
     return figure
 
 

@@ -1,47 +1,52 @@
 """Where a given time tells most.
 
 Seeds are added in small lots. A lot is worth what it narrows: for every row that a population
-serves, the logarithm of how much its standard error falls (the first lot, which gives a row its
-first number, most of all). The next lot is always the one of most worth per second that still fits.
+serves, the logarithm of how many times more seeds it has then. A row without any number gains most.
+The next lot is always the one of most worth per second that still fits.
 """
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from mechgap.experiments.replication.populations import Population
 
 NARROW_LOT, WIDE_LOT = 32, 2
+"""Seeds that are added at once: as many as run together."""
+NONE = 0.01
+"""What no seed counts as, so that a first number is worth more than any other."""
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A population that could be given more seeds."""
 
-    population: Population
+    name: str
     finished: int
-    rate: float
+    most: int
+    """Seeds that it shall have in the end."""
     rows: int
+    """Rows of tables that it serves."""
+    lot: int
+    seconds: float
+    """What a lot costs."""
+
+    @staticmethod
+    def of(population: Population, finished: int, most: int, rows: int, rate: float) -> "Candidate":
+        """A population, given how fast it trains here."""
+        lot = NARROW_LOT if population.recipe.hidden_size <= 16 else WIDE_LOT
+        seconds = population.seconds(lot, rate)
+        return Candidate(population.name, finished, most, rows, lot, seconds)
 
     @property
-    def lot(self) -> int:
-        """How many seeds are added at once: as many as run as one program."""
-        return NARROW_LOT if self.population.recipe.hidden_size <= 16 else WIDE_LOT
-
-    @property
-    def seconds(self) -> float:
-        """What a lot costs."""
-        return self.population.seconds(self.lot, self.rate)
+    def after(self) -> int:
+        """How many seeds it has with one more lot."""
+        return self.finished + self.lot
 
     @property
     def worth(self) -> float:
         """What a lot tells, per second."""
-        before, after = 1 + self.finished, 1 + self.finished + self.lot
-        return self.rows * math.log(after / before) / self.seconds
-
-    def with_lot(self) -> "Candidate":
-        """After the lot."""
-        return Candidate(self.population, self.finished + self.lot, self.rate, self.rows)
+        return self.rows * math.log(self.after / (self.finished + NONE)) / self.seconds
 
 
 @dataclass(frozen=True)
@@ -54,21 +59,17 @@ class Plan:
     """Populations that would have no seed at all."""
 
 
-def plan(candidates: Iterable[Candidate], budget: float, most: Callable[[Population], int]) -> Plan:
-    """Spend a budget in seconds. `most` is how many seeds a population shall have at most."""
-    now = {c.population.name: c for c in candidates}
+def plan(candidates: Iterable[Candidate], budget: float) -> Plan:
+    """Spend a budget in seconds."""
+    now = {candidate.name: candidate for candidate in candidates}
     wanted: dict[str, int] = {}
     spent = 0.0
     while True:
-        fitting = [
-            c
-            for c in now.values()
-            if spent + c.seconds <= budget and c.finished + c.lot <= most(c.population)
-        ]
+        fitting = [c for c in now.values() if spent + c.seconds <= budget and c.after <= c.most]
         if not fitting:
             break
         best = max(fitting, key=lambda c: c.worth)
         spent += best.seconds
-        now[best.population.name] = best.with_lot()
-        wanted[best.population.name] = best.finished + best.lot
+        now[best.name] = replace(best, finished=best.after)
+        wanted[best.name] = best.after
     return Plan(wanted, spent, tuple(name for name, c in now.items() if not c.finished))

@@ -7,7 +7,7 @@ would cost.
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from mechgap.experiments.replication.comparison import Spread, agree
 from mechgap.experiments.replication.numbers import load_numbers
@@ -18,6 +18,7 @@ from mechgap.report.measures import p_value
 from mechgap.report.paper import CLUSTERS, CORRELATIONS, paper_number
 
 
+@runtime_checkable
 class Table(Protocol):
     """Something that populations are trained for."""
 

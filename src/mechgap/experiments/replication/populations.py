@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
@@ -35,7 +35,7 @@ class Population:
         parts = [self.task, "" if self.preset == "default" else self.preset, self.suffix]
         return "_".join(part for part in parts if part)
 
-    @property
+    @cached_property
     def recipe(self) -> Recipe:
         """How it is trained."""
         return make_recipe(self.task, self.preset, overrides=self.overrides)

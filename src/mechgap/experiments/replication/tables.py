@@ -11,6 +11,7 @@ from mechgap.experiments.replication.kinds import (
     SolutionsTable,
     Table,
 )
+from mechgap.experiments.replication.landscapes import FlatnessTable
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.stability import StabilityRow, StabilityTable
 
@@ -151,6 +152,16 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "trained on the usual sizes and tested on 64. Accuracy is that of the last "
                 "parameters.",
                 "Noise: the deviation of each filter, as a share of its norm.",
+            ),
+        ),
+        "landscapes": FlatnessTable(
+            "Flatness: how much the loss rises at a distance from the parameters",
+            (BFS, BF),
+            (
+                "Mean ± std over pairs of random, filter-normalised directions; radius 1 is as far "
+                "as the parameters are long. Loss on the official validation graphs, seed 0.",
+                "Bellman-Ford's compiled network has edge information and no layer norm, the "
+                "learned one the reverse.",
             ),
         ),
         "objectives": ObjectivesTable(

@@ -1,0 +1,88 @@
+"""The paper's landscapes, and flatness as a number: learned beside compiled."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mechgap.experiments.landscape import around_run
+from mechgap.experiments.replication.kinds import Table
+from mechgap.experiments.replication.numbers import load_numbers, save_numbers
+from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.rendering import Rendered
+from mechgap.measures.population import Tell
+from mechgap.measures.surroundings import Landscape, Settings, compute
+from mechgap.report.landscape import draw_landscape
+from mechgap.training.store import DATABASE
+
+SEED = 0
+"""Whose learned parameters are looked at."""
+SHOWN = ("learned", "compiled")
+
+
+@dataclass(frozen=True)
+class FlatnessTable:
+    """How much the loss rises around learned and compiled parameters."""
+
+    caption: str
+    populations: Sequence[Population]
+    remarks: tuple[str, ...]
+
+    def shortened(self, steps: int) -> Table:
+        """The same with so many training steps."""
+        return replace(self, populations=tuple(p.shortened(steps) for p in self.populations))
+
+    def rendered(self, name: str, results: Path) -> Rendered:
+        """A row for each task and radius."""
+        rows, data = [], []
+        pairs = "0"
+        for population in self.populations:
+            kept = load_numbers(results, file_name(population))
+            data.append({"row": population.name, "flatness": kept and kept["flatness"]})
+            if kept is None:
+                rows.append((f"{population.name}: not computed", "-", "-", "-", "-", "-"))
+                continue
+            at = {(row["network"], row["radius"]): row for row in kept["flatness"]}
+            for radius in dict.fromkeys(row["radius"] for row in kept["flatness"]):
+                here = [at.get((network, radius)) for network in SHOWN]
+                pairs = str(next(row["pairs"] for row in here if row))
+                cells = [_rise(row) for row in here]
+                sharper = "-"
+                if here[0] and here[1] and here[0]["rise"] > 0:
+                    sharper = f"{here[1]['rise'] / here[0]['rise']:.2g}"
+                rows.append((population.name, f"{radius:g}", *cells, sharper, pairs))
+        head = ("", "radius", "rise, learned", "rise, compiled", "compiled / learned",
+                "pairs of directions")  # fmt: skip
+        return Rendered(name, self.caption, head, rows, self.remarks, data)
+
+
+def _rise(row: Any) -> str:
+    if row is None:
+        return "-"
+    deviation = "" if row["std"] is None else f" ± {row['std']:.1e}"
+    return f"{row['rise']:.1e}{deviation}"
+
+
+def file_name(population: Population) -> str:
+    """The landscape's file in `results/`."""
+    return f"landscape_{population.name}"
+
+
+def make_landscapes(
+    populations: Sequence[Population], runs: Path, results: Path, tell: Tell, **options: Any
+) -> list[Landscape]:
+    """Compute (or go on with) the landscape of every population that has a run; keep its numbers."""
+    made = []
+    for population in populations:
+        folder = runs / population.name
+        if not (folder / DATABASE).exists():
+            continue
+        around = around_run(folder, SEED, None)
+        settings = Settings(title=around.title, **options)
+        found = compute(around.folder, settings, around.networks, around.batch, tell)
+        draw_landscape(found, around.folder)
+        numbers = {"settings": asdict(settings), "flatness": found.flatness()}
+        numbers["settings"]["radii"] = list(settings.radii)
+        save_numbers(results, file_name(population), numbers)
+        made.append(found)
+    return made
