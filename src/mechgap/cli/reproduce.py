@@ -211,12 +211,13 @@ def _keep_numbers(population: "Population", places: _Places) -> None:
 
 
 def _make_landscapes(places: _Places) -> None:
-    from mechgap.experiments.replication.landscapes import make_landscapes
+    from mechgap.experiments.replication.landscapes import FlatnessTable, make_landscapes
     from mechgap.experiments.replication.tables import TABLES
     from mechgap.report.progress import Steps
 
+    wanted = [p for t in TABLES.values() if isinstance(t, FlatnessTable) for p in t.populations]
     with Steps("computing") as shown:
-        make_landscapes(TABLES["landscapes"].populations, places.runs, places.results, shown.tell)
+        make_landscapes(wanted, places.runs, places.results, shown.tell)
 
 
 def _show_status(seeds: int | None, runs: Path, results: Path, format: str) -> None:

@@ -19,8 +19,8 @@ FLOOR = 1e-6
 _SIZE = 2.5
 
 
-def draw_landscape(landscape: Landscape, out: Path) -> list[Path]:
-    """Write every picture as PDF and PNG; where they are."""
+def draw_landscape(landscape: Landscape, out: Path, name_of: str = "") -> list[Path]:
+    """Write every picture as PDF and PNG, with a name at the end if given; where they are."""
     drawn: dict[str, Callable[[Landscape], Figure]] = {
         "contours": contours,
         "surfaces": surfaces,
@@ -32,7 +32,7 @@ def draw_landscape(landscape: Landscape, out: Path) -> list[Path]:
     for name, draw in drawn.items():
         figure = draw(landscape)
         for ending in ("pdf", "png"):
-            path = out / f"landscape_{name}.{ending}"
+            path = out / f"landscape_{name}{name_of and '_' + name_of}.{ending}"
             save_figure(figure, path)
             written.append(path)
     return written
@@ -86,7 +86,8 @@ def surfaces(landscape: Landscape) -> Figure:
                 axes: Any = figure.add_subplot(len(networks), 2, 2 * i + j + 1, projection="3d")
                 found = landscape.surface(network, part)
                 x, y = np.meshgrid(found["ticks"], found["ticks"])
-                axes.plot_surface(x, y, log_loss(found["loss"]), cmap="viridis", lw=0)
+                z = log_loss(found["loss"])  # every point: a minimum can be one point wide
+                axes.plot_surface(x, y, z, cmap="viridis", lw=0, rstride=1, cstride=1, aa=False)
                 axes.set_title(f"{network}, {part}", pad=0)
                 axes.set_xlabel("direction 1", labelpad=-4)
                 axes.set_ylabel("direction 2", labelpad=-4)

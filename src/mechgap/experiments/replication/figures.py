@@ -11,7 +11,9 @@ from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.tables import BF, BFS, REGULARISED_BFS
 from mechgap.measures.population import compile_reference
 from mechgap.measures.results import load_results
+from mechgap.measures.surroundings import SETTINGS, load_landscape
 from mechgap.report.figures import available_figures
+from mechgap.report.landscape import draw_landscape
 from mechgap.report.style import save_figure
 
 
@@ -40,6 +42,10 @@ FIGURES: Sequence[PaperFigure] = (
     PaperFigure("Compiled parameters, main", "parameters_main", (BF, BFS)),
     PaperFigure("Compiled parameters, auxiliary", "parameters_auxiliary", (BF, BFS)),
     PaperFigure("Full attention over time", "attention_full", (BF, BFS)),
+    PaperFigure("Loss landscapes", "landscape_surfaces", (BF, BFS)),
+    PaperFigure("Loss landscapes as contours", "landscape_contours", (BF, BFS)),
+    PaperFigure("Flatness", "landscape_flatness", (BF, BFS)),
+    PaperFigure("From learned to compiled parameters", "landscape_line", (BFS,)),
 )
 
 
@@ -69,4 +75,7 @@ def draw_paper_figures(runs: Path, out: Path) -> list[Path]:
                 path = out / f"{figure.file(population)}.{ending}"
                 save_figure(drawn, path)
                 written.append(path)
+        surroundings = runs / population.name / "landscape"
+        if (surroundings / SETTINGS).exists():
+            written += draw_landscape(load_landscape(surroundings), out, population.name)
     return written

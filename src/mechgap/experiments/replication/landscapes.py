@@ -71,7 +71,7 @@ def file_name(population: Population) -> str:
 def make_landscapes(
     populations: Sequence[Population], runs: Path, results: Path, tell: Tell, **options: Any
 ) -> list[Landscape]:
-    """Compute (or go on with) the landscape of every population that has a run; keep its numbers."""
+    """The landscape of every population that has a run, or the rest of it; numbers are kept."""
     made = []
     for population in populations:
         folder = runs / population.name

@@ -62,6 +62,6 @@ def _figures(folder: Path) -> str:
                     f"![{figure.caption}, {population.name}]({folder.name}/{drawing.name})"
                 )
             else:
-                lines.append(f"{population.name}: not measured yet.")
+                lines.append(f"{population.name}: not drawn yet.")
             lines.append("")
     return "\n".join(lines)
