@@ -169,6 +169,7 @@ def test_what_cannot_be(given, says):
         Settings("here", **given)
 
 
+@pytest.mark.slow
 def test_around_a_run(tmp_path):
     """Learned and compiled have one shape where the target is dm-clrs's own network."""
     folder = untrained_run(tmp_path / "run", "bfs", (0,), hidden_size=64)

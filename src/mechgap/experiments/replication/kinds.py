@@ -291,7 +291,7 @@ def _measures(results: Path, population: Population) -> Mapping[str, Any] | None
 def duration(seconds: float) -> str:
     """A time in words.
 
-    >>> duration(50), duration(600), duration(9000), duration(200_000)
+    >>> duration(50.0), duration(600.0), duration(9000.0), duration(200_000.0)
     ('1 min', '10 min', '2.5 h', '2.3 days')
     """
     if seconds < 3600:
