@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 
+import pytest
 from jaxtyping import install_import_hook
 
 # What one test compiled, no other process of this run compiles again.
@@ -21,6 +22,15 @@ if "XLA_FLAGS" not in os.environ:
 
 install_import_hook("mechgap", "beartype.beartype")
 logging.getLogger("absl").setLevel(logging.ERROR)  # dm-clrs logs each sampler that it builds
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_compiled_programs():
+    """Every compiled program maps memory, of which a process can have only so many pieces."""
+    yield
+    from mechgap.training.local import forget_programs
+
+    forget_programs()
 
 
 def pytest_terminal_summary(terminalreporter):
