@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -214,6 +215,13 @@ def test_from_the_command_line(tmp_path):
     assert items["baselines"]["state"] == "missing"
     assert items["baselines"]["estimated_seconds"] > 60
     assert items["minimal"]["populations"][0]["seeds"] == {"finished": 0, "wanted": 1024}
+    # Trained populations are not yet landscapes.
+    for name in ("bfs", "bellman_ford"):
+        shutil.copy(RESULTS / f"{name}.json", tmp_path)
+    for results, state in ((RESULTS, "done"), (tmp_path, "missing")):
+        shown = mechgap("status", "--json", "--results", results)
+        states = {item["name"]: item["state"] for item in json.loads(shown.stdout)["items"]}
+        assert (states["landscapes"], states["Flatness"]) == (state, state)
     shown = mechgap("baselines", "--no-train", "--format", "markdown", "--results", RESULTS)
     assert "| bfs | 98.30 ± 0.97 (100.00) | 128 |" in shown.stdout
 

@@ -75,7 +75,7 @@ def test_what_cannot_be_compiled(given, says):
 def test_noise_needs_a_start():
     with pytest.raises(InvalidInput, match="start_from is not given"):
         make_recipe("bfs", overrides={"start_noise": 0.1})
-    with pytest.raises(InvalidInput, match="no program 'nope'"):
+    with pytest.raises(InvalidInput, match="unknown program 'nope'"):
         stability_recipe("nope", "stock")
 
 

@@ -80,7 +80,7 @@ def reproduce(
             _spend(_seconds(budget), places)
         else:
             _train_all(_needed(what, all_populations(), steps), seeds, places)
-        if what in {"all", "landscapes"}:
+        if what == "landscapes" or (what == "all" and budget is None):
             _make_landscapes(places)
     if what == "figures":
         from mechgap.experiments.replication.figures import draw_paper_figures
@@ -132,7 +132,8 @@ def _train_all(populations: Iterable["Population"], seeds: int | None, places: _
     for s in missing:
         _train(s.population, s.wanted, places, math.inf)
     for s in found:
-        _keep_numbers(s.population, places)
+        if s not in missing:  # what was trained is kept already
+            _keep_numbers(s.population, places)
 
 
 def _spend(seconds: float, places: _Places) -> None:
@@ -223,21 +224,24 @@ def _make_landscapes(places: _Places) -> None:
 def _show_status(seeds: int | None, runs: Path, results: Path, format: str) -> None:
     from mechgap.experiments.replication.figures import FIGURES, figure_populations
     from mechgap.experiments.replication.kinds import duration
+    from mechgap.experiments.replication.landscapes import FlatnessTable, is_computed
     from mechgap.experiments.replication.rendering import FORMATS, Rendered
     from mechgap.experiments.replication.status import standing, table_state
     from mechgap.experiments.replication.tables import TABLES, all_populations
 
     needed = {**all_populations(), **figure_populations()}
     found = {n: standing(p, seeds, runs, results) for n, p in needed.items()}
-    wanted: dict[str, tuple[str, list[str]]] = {
-        name: ("table", [p.name for p in table.populations]) for name, table in TABLES.items()
-    }
-    wanted |= {
-        figure.caption: ("figure", [p.name for p in figure.populations]) for figure in FIGURES
-    }
+    wanted = [(name, "table", table.populations, isinstance(table, FlatnessTable))
+              for name, table in TABLES.items()]  # fmt: skip
+    wanted += [(figure.caption, "figure", figure.populations, figure.is_landscape)
+               for figure in FIGURES]  # fmt: skip
     rows, data = [], []
-    for name, (kind, parts) in wanted.items():
-        state = table_state(found[n].state for n in parts)
+    for name, kind, populations, around in wanted:
+        parts = [p.name for p in populations]
+        state = table_state(
+            "missing" if around and not is_computed(p, results) else found[p.name].state
+            for p in populations
+        )
         each = [f"{n} {found[n].finished}/{found[n].wanted}" for n in parts]
         left = sum(found[n].seconds for n in dict.fromkeys(parts))
         rows.append((name, kind, state, ", ".join(each), duration(left) if left else "-"))

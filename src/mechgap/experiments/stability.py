@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mechgap.compiler.target import get_target
-from mechgap.errors import InvalidInput
+from mechgap.errors import unknown
 from mechgap.programs.library import LIBRARY
 from mechgap.training.recipe import Recipe, make_recipe
 
@@ -19,7 +19,7 @@ def stability_recipe(
     With a pre-attention bias there is one size, 16 nodes, in training and test.
     """
     if program not in LIBRARY:
-        raise InvalidInput(f"there is no program '{program}' in the library")
+        raise unknown("program", program, LIBRARY)
     shape = get_target(target)
     sizes = {"train_lengths": (16,), "length_generalize": False} if shape.pre_attention_bias else {}
     values = {

@@ -26,6 +26,11 @@ class PaperFigure:
     """As `mechgap figures` calls it."""
     populations: tuple[Population, ...]
 
+    @property
+    def is_landscape(self) -> bool:
+        """Whether it needs more than a measured population."""
+        return self.drawing.startswith("landscape")
+
     def file(self, population: Population) -> str:
         """The name of a drawing's file, without its ending."""
         return f"{self.drawing}_{population.name}"

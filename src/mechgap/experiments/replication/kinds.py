@@ -177,8 +177,8 @@ class CorrelationTable:
                         str(found["n"]),
                     )
                 rows.append((f"{kind}, {title}", *paper, *ours))
-        warnings = {c["warning"] for c in (measures or {"correlation": {}})["correlation"].values()
-                    if c and c["warning"]}  # fmt: skip
+        known = measures["correlation"].values() if measures else ()
+        warnings = sorted({c["warning"] for c in known if c and c["warning"]})
         return Rendered(
             name,
             self.caption,

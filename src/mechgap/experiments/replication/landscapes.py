@@ -68,6 +68,11 @@ def file_name(population: Population) -> str:
     return f"landscape_{population.name}"
 
 
+def is_computed(population: Population, results: Path) -> bool:
+    """Whether its landscape's numbers are known."""
+    return load_numbers(results, file_name(population)) is not None
+
+
 def make_landscapes(
     populations: Sequence[Population], runs: Path, results: Path, tell: Tell, **options: Any
 ) -> list[Landscape]:
