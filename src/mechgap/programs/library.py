@@ -160,10 +160,7 @@ dfs = PhasedProgram(
         u=first(self.here, self.white),
         s_last=first(self.entered, self.here, self.white),
     ),
-    hints={
-        **{"pi_h": pi, "color": color, "s_prev": s_prev},
-        **{"s": s, "u": u, "v": s_last, "s_last": s_last},
-    },
+    hints=dict(pi_h=pi, color=color, s_prev=s_prev, s=s, u=u, v=s_last, s_last=s_last),
     output={"pi": pi},
     out_of_reach={
         "d": "the clock cannot reach a node that has no path to where it ticks: attention follows "

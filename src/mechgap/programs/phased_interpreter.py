@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mechgap.programs.evaluation import Values, evaluate, pairwise, pointed, program_inputs
-from mechgap.programs.expressions import Equal, Expression, Side, conjuncts, sides
+from mechgap.programs.evaluation import evaluate, pairwise, pointed, program_inputs
+from mechgap.programs.expressions import Equal, Expression, Name, Side, conjuncts, sides
 from mechgap.programs.language import Component, Kind
 from mechgap.programs.phases import Becomes, First, Phase, PhasedProgram
 from mechgap.tasks.specs import get_task
@@ -27,6 +27,8 @@ class PhasedExecution(NamedTuple):
     """Whether anyone passed the mask."""
     shared: Bool[np.ndarray, "time batch"]
     """Whether two senders that point to the same node competed for it."""
+    overwritten: Bool[np.ndarray, "time batch"]
+    """Whether a pointer was written that meant another node already."""
     ages: Int[np.ndarray, "time batch"]
     """For how many hint steps a pointer was only remembered, at most: neither written nor, as the
     default of a node that the mask lets select nobody, looked at."""
@@ -49,17 +51,21 @@ def interpret_phases(
     state = initial_state(program, positions)
     memory = [name for phase in program.phases for name in phase.update]
     age = {name: np.zeros((batch, nodes), int) for name in memory}
-    states, senders, selected, shared, ages = [_read(program, state)], [], [], [], []
+    states, senders, selected = [_read(program, state)], [], []
+    shared, overwritten, ages = [], [], []
     for _ in range(steps):
-        before = state
         for phase in program.phases:
             idle = ~_may_select(phase, state)
+            used = np.zeros((batch, nodes), bool)
+            for name in phase.update:
+                used |= state[name] != positions
             state, eligible, sender = _take_phase(phase, given, positions, state)
             anyone = eligible.any(-1)
             senders.append(sender)
             selected.append(anyone)
             compares = any(isinstance(part, Equal) for part in phase.mask.walk())
             shared.append((eligible.sum(-1) > 1).any(-1) & compares)
+            overwritten.append((anyone & used).any(-1))
             for name in age:
                 afresh = anyone if name in phase.update else np.zeros_like(anyone)
                 if phase.default is not None and phase.default.name == name:
@@ -67,13 +73,14 @@ def interpret_phases(
                 age[name] = np.where(afresh, 0, age[name])
             ages.append(np.max([a.max(-1) for a in age.values()] or [np.zeros(batch, int)], 0))
         age = {name: a + 1 for name, a in age.items()}
-        state = _conclude(program, given, positions, before, state)
+        state = _conclude(program, given, positions, state)
         states.append(_read(program, state))
     return PhasedExecution(
         states={name: np.stack([s[name] for s in states]) for name in states[0]},
         senders=np.stack(senders),
         selected=np.stack(selected),
         shared=np.stack(shared),
+        overwritten=np.stack(overwritten),
         ages=np.stack(ages),
     )
 
@@ -84,7 +91,7 @@ def initial_state(program: PhasedProgram, positions: np.ndarray) -> State:
     nothing = np.zeros_like(positions)
     for component in program.hidden:
         if component.kind is Kind.CLASS:
-            state |= {name: nothing for name in component.classes}
+            state |= dict.fromkeys(component.classes, nothing)
             state[component.classes[0]] = nothing + 1
         elif component.kind is Kind.POINTER:
             state[component.name] = positions
@@ -132,11 +139,13 @@ def _conclude(
     program: PhasedProgram,
     given: Mapping[str, np.ndarray],
     positions: np.ndarray,
-    before: State,
     state: State,
 ) -> State:
-    """Decide classes and choices; what is decided in this step is read as it was before it."""
-    values: Values = lambda name: {**given, **state, **_decided(program, before)}[name.name]
+    """Decide classes and choices, all from what they were before."""
+
+    def values(name: Name) -> np.ndarray:
+        return state[name.name] if name.name in state else given[name.name]
+
     after = dict(state)
     for name, conclusion in program.conclude.items():
         match conclusion:
@@ -152,13 +161,6 @@ def _conclude(
             case _:
                 after[name] = evaluate(conclusion, values)
     return after
-
-
-def _decided(program: PhasedProgram, state: State) -> State:
-    """The flags of classes and choices."""
-    names = [n for c in program.hidden for n in c.classes]
-    names += [c.name for c in program.hidden if c.kind is Kind.CHOICE]
-    return {name: state[name] for name in names}
 
 
 def _read(program: PhasedProgram, state: State) -> State:

@@ -3,7 +3,7 @@
 A *phase* is a selection with its own mask, as in a `GraphProgram`, and everything that it does not
 name is kept. Where somebody was selected, `update` gives pointers their next value. A *signal* is
 evaluated in its phase for every node, where nobody was selected with the `default` as `other`: the
-node itself, or the node that a pointer of its own means. A signal lasts until its phase comes again.
+node itself, or the node that a pointer of its own means. It lasts until its phase comes again.
 
 At the end of the step the program *concludes*: classes and choices are decided from the signals.
 Through the step they are read as they were before it.
