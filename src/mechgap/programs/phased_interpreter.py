@@ -30,7 +30,7 @@ class PhasedExecution(NamedTuple):
     overwritten: Bool[np.ndarray, "time batch"]
     """Whether a pointer was written that meant another node already."""
     ages: Int[np.ndarray, "time batch"]
-    """For how many hint steps a pointer was only remembered, at most: neither written nor, as the
+    """For how many phases a pointer was only remembered, at most: neither written nor, as the
     default of a node that the mask lets select nobody, looked at."""
 
     @property
@@ -70,9 +70,8 @@ def interpret_phases(
                 afresh = anyone if name in phase.update else np.zeros_like(anyone)
                 if phase.default is not None and phase.default.name == name:
                     afresh = afresh | idle
-                age[name] = np.where(afresh, 0, age[name])
+                age[name] = np.where(afresh, 0, age[name] + 1)
             ages.append(np.max([a.max(-1) for a in age.values()] or [np.zeros(batch, int)], 0))
-        age = {name: a + 1 for name, a in age.items()}
         state = _conclude(program, given, positions, state)
         states.append(_read(program, state))
     return PhasedExecution(

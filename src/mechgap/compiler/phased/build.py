@@ -62,7 +62,7 @@ def build(
 def _certify(
     reading: Reading, target: Target, domain: Domain, state: tuple[Register, ...], off: Errors
 ) -> int:
-    """For how many hint steps pointers can be remembered; refuses what cannot be guaranteed."""
+    """For how many phases pointers can be remembered; refuses what cannot be guaranteed."""
     where = f"{reading.program.name} cannot be certified for {target.name} in {domain.dtype}"
     for register in state:
         if isinstance(register, Flag):
@@ -75,12 +75,13 @@ def _certify(
     allowed = POINTER_SHARE * domain.position_gap
     signals = [c.name for c in reading.program.hidden if c.kind is Kind.POINTER]
     seen = max((off.registers.get(name, 0.0) for name in signals), default=0.0)
-    memory = int((allowed - off.written) / (reading.phases * off.remembered)) - 1
-    if seen > allowed or memory < 1:
+    memory = int((allowed - off.written) / off.remembered)
+    if seen > allowed or memory < reading.phases:
         raise InvalidInput(
-            f"{where}: after one hint step a pointer can be off by "
-            f"{max(seen, off.pointer(2 * reading.phases)):.2g}, a quarter of position_gap = "
-            f"{domain.position_gap:.2g} or more. Use float64, or positions further apart"
+            f"{where}: in one hint step a pointer can get off by "
+            f"{max(seen, off.pointer(reading.phases)):.2g}; at most {allowed:.2g} is allowed, a "
+            f"third of position_gap = {domain.position_gap:.2g}. Use float64, or positions further "
+            "apart"
         )
     return memory
 

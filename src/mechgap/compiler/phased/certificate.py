@@ -2,7 +2,7 @@
 
 On inputs inside, the attention of every phase is the interpreter's selection or default, up to
 `attention_error`; flags are never off by more than their entry in `errors`, however long the run;
-and a pointer that is remembered for at most `memory` hint steps means the right node.
+and a pointer that is remembered for at most `memory` phases means the right node.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class PhasedCertificate:
     errors: Mapping[str, float]
     """How far each flag can be off."""
     memory: int
-    """For how many hint steps a pointer may be remembered without being looked at."""
+    """For how many phases a pointer may be remembered without being looked at."""
 
     @property
     def guarantees(self) -> list[tuple[str, str]]:
@@ -42,7 +42,7 @@ class PhasedCertificate:
             ("point", f"{weights.point:.4g}"),
             ("certified for", f"up to {domain.nodes} nodes, {domain.dtype}"),
             ("positions apart", f"at least {domain.position_gap:.4g}"),
-            ("a pointer is remembered", f"for at most {self.memory} hint steps"),
+            ("a pointer is remembered", f"for at most {self.memory} phases"),
             ("attention error", f"at most {self.attention_error:.2g}"),
             ("error of a flag", f"at most {self.errors[worst]:.2g} ({worst})"),
         ]
@@ -68,7 +68,7 @@ class PhasedCertificate:
             < domain.position_gap - rounding,
             "two nodes that point to the same one compete for it": (run.shared & counted).any(0),
             "a pointer is written that already has a value": (run.overwritten & counted).any(0),
-            f"a pointer is remembered for more than {self.memory} hint steps": (
+            f"a pointer is remembered for more than {self.memory} phases": (
                 (run.ages > self.memory) & counted
             ).any(0),
         }

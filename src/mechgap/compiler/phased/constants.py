@@ -16,9 +16,9 @@ from mechgap.compiler.rounding import gamma
 from mechgap.compiler.sharpness import LARGEST_LOGIT
 from mechgap.errors import InvalidInput
 
-POINTER_SHARE = 0.25
+POINTER_SHARE = 1 / 3
 """How far a pointer may be off, of the smallest difference between positions."""
-_STEEP = 1.25 / (1 - POINTER_SHARE)
+_STEEP = 1.1 / (1 - POINTER_SHARE)
 """Tents over pointers, times that difference: zero for every node but the one that is meant."""
 _MEANT = 1 - _STEEP * POINTER_SHARE
 """What is left of a tent at the node that is meant."""

@@ -65,8 +65,16 @@ def balance(
     reading: Reading, registers: Sequence[Register], domain: Domain, hidden_size: int
 ) -> Ballast:
     """The ballast that carries these registers through layer norm."""
-    sizes = [size for register in registers for size in _sizes(reading, register)]
-    return ballast(sum(sizes), max(sizes), hidden_size, domain.rounding)
+    sizes = {register.name: _sizes(reading, register) for register in registers}
+
+    def total(phase: int) -> float:
+        """The most that all units can add up to when a phase begins."""
+        alive = [r for r in registers if isinstance(r, Number) or r.phase == phase]
+        return sum(size for register in alive for size in sizes[register.name])
+
+    most = max(total(phase) for phase in range(reading.phases))
+    largest = max(size for each in sizes.values() for size in each)
+    return ballast(most, largest, hidden_size, domain.rounding)
 
 
 def _sizes(reading: Reading, register: Register) -> list[float]:

@@ -38,6 +38,8 @@ class Flag:
     """A register that is 0 or 1: the sum of its restored forms, of which at most one is 1."""
 
     name: str
+    phase: int
+    """While this phase runs it can be set; in all others it is 0."""
     forms: tuple[Affine, ...]
 
     @property
@@ -93,7 +95,7 @@ def reads(units: Sequence[HiddenUnit]) -> dict[str, dict[int, float]]:
 def _counter(reading: Reading) -> Iterator[Flag]:
     """Which phase runs: each flag is set by the one before it."""
     for phase in range(reading.phases):
-        yield Flag(phase_flag(phase), (reading.runs((phase - 1) % reading.phases),))
+        yield Flag(phase_flag(phase), phase, (reading.runs((phase - 1) % reading.phases),))
 
 
 def _signals(reading: Reading, i: int, phase: Phase) -> Iterator[Register]:
@@ -104,7 +106,7 @@ def _signals(reading: Reading, i: int, phase: Phase) -> Iterator[Register]:
         for delay in range(reading.longest_delay(name) + 1):
             earlier = term(Side.SELF, held(name, delay - 1))
             forms = (earlier,) if delay else signal_forms(reading, i, expression)
-            yield Flag(held(name, delay), forms)
+            yield Flag(held(name, delay), (i + 1 + delay) % reading.phases, forms)
 
 
 def signal_forms(reading: Reading, i: int, expression: Expression) -> tuple[Affine, ...]:
@@ -149,7 +151,7 @@ def _memory(reading: Reading, pointer: str) -> Iterator[Register]:
         busy = busy_flag(program.phases[phase])
         before = (phase - 1) % reading.phases
         (form,) = signal_forms(reading, before, program.phases[before].signal[busy])
-        yield Flag(refreshed(pointer), (reading.runs(before) - form,))
+        yield Flag(refreshed(pointer), phase, (reading.runs(before) - form,))
         shut = shut + term(Side.SELF, alone(held(busy, 0)))
         forget = term(Side.SELF, alone(refreshed(pointer)))
     seen = term(Side.OTHER, reading.position) - term(Side.SELF, reading.position)
