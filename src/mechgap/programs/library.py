@@ -14,7 +14,7 @@ from mechgap.programs.language import (
     maximum,
     minimum,
 )
-from mechgap.programs.phases import Phase, PhasedProgram, becomes, first
+from mechgap.programs.phases import AnyProgram, Phase, PhasedProgram, becomes, first
 from mechgap.tasks.specs import Task, get_task
 
 visit = Bool("visit")
@@ -174,7 +174,7 @@ dfs = PhasedProgram(
 """Depth-first search with one active node, which enters its lowest white out-neighbour or
 finishes. A new root needs no message: it is the choice of the lowest white node."""
 
-LIBRARY: Mapping[str, GraphProgram | PhasedProgram] = MappingProxyType(
+LIBRARY: Mapping[str, AnyProgram] = MappingProxyType(
     {
         program.name: program
         for program in (

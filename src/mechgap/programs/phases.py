@@ -16,7 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mechgap.programs.expressions import Expression, Name
-from mechgap.programs.language import Program, Selection, named, opening, referred
+from mechgap.programs.language import (
+    GraphProgram,
+    Program,
+    Selection,
+    named,
+    opening,
+    referred,
+)
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,10 @@ class PhasedProgram(Program):
     def set_in(self, name: str) -> int | None:
         """The phase that a signal is set in; None for what is no signal."""
         return next((i for i, phase in enumerate(self.phases) if name in phase.signal), None)
+
+
+AnyProgram = GraphProgram | PhasedProgram
+"""A program, however often it selects in a step."""
 
 
 def source(program: PhasedProgram) -> str:

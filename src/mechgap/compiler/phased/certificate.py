@@ -14,6 +14,7 @@ from jaxtyping import Bool, Int
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.phased.logits import Weights
 from mechgap.programs.phased_interpreter import PhasedExecution
+from mechgap.programs.phases import PhasedProgram
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class PhasedCertificate:
 
     def outside(
         self,
+        program: PhasedProgram,
         inputs: Mapping[str, np.ndarray],
         run: PhasedExecution,
         lengths: Int[np.ndarray, "batch"],
@@ -59,8 +61,8 @@ class PhasedCertificate:
         positions = np.asarray(inputs["pos"], float)
         samples, nodes = positions.shape
         apart = np.diff(positions, axis=-1).min(-1, initial=np.inf)
-        phases = len(run.senders) // (len(next(iter(run.states.values()))) - 1)
-        counted = np.arange(len(run.senders))[:, None] < phases * np.maximum(1, lengths - 1)
+        live = len(program.phases) * np.maximum(1, lengths - 1)
+        counted = np.arange(len(run.senders))[:, None] < live
         return {
             f"more than {domain.nodes} nodes": np.full(samples, nodes > domain.nodes),
             "a position outside [0, 1]": ((positions < 0) | (positions > 1)).any(-1),

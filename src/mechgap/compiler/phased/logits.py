@@ -75,9 +75,7 @@ def _follow(reading: Reading, i: int, phase: Phase, weights: Weights) -> Affine:
     return weights.follow * (points_there + reading.runs(i) - 1.0)
 
 
-def _point(
-    reading: Reading, i: int, phase: Phase, equality: Equal, weights: Weights
-) -> list[Unit]:
+def _point(reading: Reading, i: int, phase: Phase, equality: Equal, weights: Weights) -> list[Unit]:
     assert isinstance(equality.left, Name)
     own = term(Side.SELF, reading.position)
     x = weights.steepness * (own - reading.name(equality.left, i))

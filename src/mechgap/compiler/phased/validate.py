@@ -1,0 +1,168 @@
+"""Every reason why a program with phases cannot compile, before anything is built."""
+
+from collections.abc import Iterator
+
+from mechgap.compiler.phased.logits import flags_of, pointing
+from mechgap.compiler.phased.reading import Reading
+from mechgap.compiler.phased.registers import signal_forms
+from mechgap.programs.expressions import (
+    Equal,
+    Expression,
+    Name,
+    Not,
+    Side,
+    Where,
+    conjuncts,
+    disjuncts,
+)
+from mechgap.programs.language import Kind
+from mechgap.programs.phases import Becomes, First, Phase, PhasedProgram
+from mechgap.programs.validate import Problem, refuse
+from mechgap.programs.validate_phases import phase_problems
+
+
+def check_phases(program: PhasedProgram, simplify_decoders: bool) -> None:
+    """Refuse a program with problems, all of them at once."""
+    refuse(program, list(phase_problems(program)))
+    refuse(program, list(construction_problems(program, simplify_decoders)))
+
+
+def construction_problems(program: PhasedProgram, simplify_decoders: bool) -> Iterator[Problem]:
+    """What the constructions cannot do of a program that makes sense."""
+    reading = Reading(program)
+    if len(program.phases) < 2:
+        yield Problem("one-phase", "a single phase is a GraphProgram; write it as one")
+    if simplify_decoders:
+        yield Problem("simplified-decoders", "pointers with two values need dm-clrs's decoder")
+    for i, phase in enumerate(program.phases):
+        yield from _selection(reading, i, phase)
+        yield from _mask(reading, i, phase)
+        yield from _default(reading, i, phase)
+        yield from _values(reading, i, phase)
+    yield from _conclusions(reading)
+
+
+def _selection(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
+    if phase.select.expression != Name(Side.OTHER, reading.position):
+        yield Problem(
+            "selection-not-by-position",
+            f"phase {i} selects by '{phase.select.expression}'; with phases, nodes are selected by "
+            f"other.{reading.position}",
+        )
+
+
+def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
+    parts = list(conjuncts(phase.mask))
+    for part in parts:
+        if not (_is_literal(part) or isinstance(part, Equal)):
+            yield Problem(
+                "mask-not-a-conjunction",
+                f"the mask of phase {i} must be a conjunction of flags, their negations and one "
+                f"equal(other.pointer, self.{reading.position}); '{part}' is none of these",
+            )
+            return
+    signals = [p for p in parts if isinstance(p, Name) and reading.is_signal_flag(p.name)]
+    if not signals:
+        yield Problem("mask-without-signal", f"the mask of phase {i} asks for no signal")
+    equality = pointing(phase)
+    if equality is None:
+        return
+    flags = flags_of(phase)
+    own = Name(Side.SELF, reading.position)
+    asks = [p for p in flags if p in signals and isinstance(p, Name) and p.side is Side.OTHER]
+    sender = isinstance(equality.left, Name) and equality.left.side is Side.OTHER
+    if sum(isinstance(p, Equal) for p in parts) > 1 or not sender or equality.right != own:
+        yield Problem(
+            "unknown-comparison",
+            f"phase {i} can compare once, as in equal(other.pointer, {own}); got '{phase.mask}'",
+        )
+    if len(flags) != 1 or flags != asks:
+        yield Problem(
+            "comparison-of-many",
+            f"phase {i} compares pointers, and its mask must ask for one signal of `other` beside "
+            f"that; got '{phase.mask}'",
+        )
+
+
+def _default(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
+    if phase.default is None:
+        return
+    name = phase.default.name
+    own = [p for p in conjuncts(phase.mask) if isinstance(p, Name) and p.side is Side.SELF]
+    before = (i - 1) % reading.phases
+    set_there = own and own[0].name in reading.program.phases[before].signal
+    if pointing(phase) is not None or phase.update:
+        yield Problem("default-elsewhere", f"phase {i} has a default; it can neither compare nor "
+                      "update")  # fmt: skip
+    if len(own) != 1 or not set_there:
+        yield Problem("default-of-all", f"the mask of phase {i}, which has a default, must ask its "
+                      "receiver for one signal of the phase before")  # fmt: skip
+    elif len(signal_forms(reading, before, reading.program.phases[before].signal[own[0].name])) > 1:
+        yield Problem("default-of-all", f"'{own[0].name}' has alternatives of several parts, and "
+                      f"cannot tell who takes the default of phase {i}")  # fmt: skip
+    fed = {c.name for hint, c in reading.program.hints.items()
+           if hint not in reading.program.out_of_reach}  # fmt: skip
+    if name not in reading.memory or name not in fed:
+        yield Problem("default-not-a-hint", f"the default of phase {i} must be a pointer that is "
+                      f"kept and is a hint; '{name}' is not")  # fmt: skip
+    if any(name in phase.update for phase in reading.program.phases[:i]):
+        yield Problem("default-too-late", f"'{name}' is the default of phase {i}, and was written "
+                      "before in the same step")  # fmt: skip
+    if sum(p.default is not None and p.default.name == name for p in reading.program.phases) > 1:
+        yield Problem("default-twice", f"'{name}' is the default of two phases")
+
+
+def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
+    position = Name(Side.OTHER, reading.position)
+    for name, value in phase.update.items():
+        if value != position:
+            yield Problem("unknown-update", f"'{name}' can only become {position}; got '{value}'")
+    for name, value in phase.signal.items():
+        delays = {reading.delay(name, p) for p, read in reading.reads() if read.name == name}
+        if not reading.is_signal_flag(name):
+            if value != position:
+                yield Problem("unknown-update", f"'{name}' can only become {position}")
+            if delays - {0}:
+                yield Problem("read-too-late", f"the pointer '{name}' is a signal, and can only be "
+                              "read in the phase after its own")  # fmt: skip
+            continue
+        literals = [part for choice in disjuncts(value) for part in conjuncts(choice)]
+        if not all(_is_literal(part) for part in literals):
+            yield Problem("not-alternatives", f"'{name}' must be alternatives (|) of conjunctions "
+                          f"(&) of flags; got '{value}'")  # fmt: skip
+        elif len(signal_forms(reading, i, value)) > 1 and 0 in delays:
+            yield Problem("read-too-early", f"'{name}' has alternatives of several parts, and can "
+                          "only be read two phases after its own")  # fmt: skip
+
+
+def _conclusions(reading: Reading) -> Iterator[Problem]:
+    plain = {*reading.memory, reading.position}
+    for name, conclusion in reading.program.conclude.items():
+        match conclusion:
+            case Becomes(conditions):
+                flags = [part for c in conditions.values() for part in disjuncts(c)]
+            case First(flags):
+                flags = list(flags)
+            case Where(flag, Name(Side.SELF, then), Name(Side.SELF, otherwise)):
+                flags = [flag]
+                if not {then, otherwise} <= plain:
+                    yield Problem("unknown-conclusion", f"'{name}' can be a pointer that is kept "
+                                  f"or the node itself; got '{conclusion}'")  # fmt: skip
+            case _:
+                yield Problem("unknown-conclusion", f"'{name}' cannot be '{conclusion}'")
+                continue
+        for flag in flags:
+            if not isinstance(flag, Name):
+                yield Problem("unknown-conclusion", f"'{flag}' in '{conclusion}' is not a flag; "
+                              "make it a signal")  # fmt: skip
+    hints = {c.name for c in reading.program.hints.values()}
+    decided = [c.name for c in reading.program.hidden if c.kind in {Kind.CLASS, Kind.CHOICE}]
+    read = {name.name for _, name in reading.reads()}
+    for component in reading.program.hidden:
+        names = {component.name, *component.classes}
+        if component.name in decided and component.name not in hints and names & read:
+            yield Problem("decided-not-a-hint", f"'{component.name}' is read, and must be a hint")
+
+
+def _is_literal(part: Expression) -> bool:
+    return isinstance(part, Name) or (isinstance(part, Not) and isinstance(part.flag, Name))
