@@ -2,8 +2,8 @@
 
 A miss counts where two of the three disagree. A graph lies outside the certificate where the
 interpreter's own run shows it: values closer than certified, too many nodes or steps, too large
-distances. Exact means: not one miss inside, of all that the program claims; what it says to be out
-of reach is reported with its reason.
+distances. Exact means: not one miss inside, of all that the program claims; what it does not claim
+is reported with its reason.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class OutOfReach:
+class Unclaimed:
     """A hint that the program does not claim."""
 
     why: str
@@ -59,7 +59,7 @@ class Verification:
     """Share of nodes where all agree, by output."""
     hints: Mapping[str, float]
     """Share of nodes and steps where all agree, by hint."""
-    out_of_reach: Mapping[str, OutOfReach]
+    unclaimed: Mapping[str, Unclaimed]
     attention: float
     """The largest difference between the network's attention and the interpreter's selection, on
     graphs inside the certificate."""
@@ -113,12 +113,12 @@ def verify(compiled: Compiled, batch: Batch) -> Verification:
         agreements = [compare(piece, name) for piece in pieces]
         return 1.0 - sum(a.wrong for a in agreements) / max(1, sum(a.of for a in agreements))
 
-    claimed = [name for name in program.hints if name not in program.out_of_reach]
+    claimed = [name for name in program.hints if name not in program.unclaimed]
     outputs = {name: share(name, _Comparison.output) for name in program.output}
     hints = {name: share(name, _Comparison.hint) for name in claimed}
-    out_of_reach = {
-        name: OutOfReach(why, share(name, _Comparison.guess) if name in program.hints else None)
-        for name, why in program.out_of_reach.items()
+    unclaimed = {
+        name: Unclaimed(why, share(name, _Comparison.guess) if name in program.hints else None)
+        for name, why in program.unclaimed.items()
     }
     inside = np.concatenate([piece.inside for piece in pieces])
     missed = np.concatenate([piece.missed for piece in pieces])
@@ -127,7 +127,7 @@ def verify(compiled: Compiled, batch: Batch) -> Verification:
         nodes=batch.nodes,
         outputs=outputs,
         hints=hints,
-        out_of_reach=out_of_reach,
+        unclaimed=unclaimed,
         attention=max(piece.attention for piece in pieces),
         outside_certificate=int((~inside).sum()),
         missed_graphs_inside=int((missed & inside).sum()),

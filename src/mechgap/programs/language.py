@@ -132,7 +132,7 @@ class Program:
     hints: Mapping[str, Component]
     """Which component is which hint: the task's own, or new ones."""
     output: Mapping[str, Component]
-    out_of_reach: Mapping[str, str] = field(default_factory=dict)
+    unclaimed: Mapping[str, str] = field(default_factory=dict)
     """Hints of the task that are not claimed, and why."""
 
     @property
@@ -147,7 +147,7 @@ class Program:
         """
         clrs = get_task(self.task)
         own = {f.name: f for f in clrs.features if f.stage is not Stage.INPUT}
-        if set(own) == {*self.hints, *self.output, *self.out_of_reach}:
+        if set(own) == {*self.hints, *self.output, *self.unclaimed}:
             return clrs
         hints = (_feature(name, Stage.HINT, c) for name, c in self.hints.items())
         outputs = (_feature(name, Stage.OUTPUT, c) for name, c in self.output.items())

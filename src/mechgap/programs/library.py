@@ -162,13 +162,13 @@ dfs = PhasedProgram(
     ),
     hints=dict(pi_h=pi, color=color, s_prev=s_prev, s=s, u=u, v=s_last, s_last=s_last),
     output={"pi": pi},
-    out_of_reach={
-        "d": "the clock cannot reach a node that has no path to where it ticks: attention follows "
-        "edges, and features of the graph enter only its logits",
+    unclaimed={
+        "d": "a node would have to count the steps and know its depth (they determine d), and "
+        "programs with phases have no such numbers",
         "f": "as d",
-        "time": "as d: it is read off the nodes, none of which need know the clock",
-        "v": "on a finishing step CLRS's loop variable is left at the last node, which nobody "
-        "knows to be the last; on every other step it is s_last",
+        "time": "as d",
+        "v": "out of reach: on a finishing step it is the last node, on a starting step the lowest "
+        "white one, and an isolated node cannot tell these steps apart; on all others it is s_last",
     },
 )
 """Depth-first search with one active node, which enters its lowest white out-neighbour or

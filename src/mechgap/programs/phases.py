@@ -114,13 +114,13 @@ AnyProgram = GraphProgram | PhasedProgram
 def source(program: PhasedProgram) -> str:
     """The program as Python text; running it gives an equal program."""
     phases = "".join(f"        {phase},\n" for phase in program.phases)
-    reasons = "".join(f'        "{name}": "{why}",\n' for name, why in program.out_of_reach.items())
+    reasons = "".join(f'        "{name}": "{why}",\n' for name, why in program.unclaimed.items())
     return (
         f"{opening(program)}"
         f"    phases=(\n{phases}    ),\n"
         f"    conclude={named(program.conclude)},\n"
         f"    hints={referred(program.hints)},\n"
         f"    output={referred(program.output)},\n"
-        f"    out_of_reach={{\n{reasons}    }},\n"
+        f"    unclaimed={{\n{reasons}    }},\n"
         ")\n"
     )

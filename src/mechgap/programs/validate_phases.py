@@ -140,8 +140,8 @@ def _unexplained(program: PhasedProgram) -> Iterator[Problem]:
     """A program's first hint is the task's, so it answers for all of the task's hints."""
     task = get_task(program.task)
     hints, own = {f.name for f in task.hints}, {f.name for f in (*task.hints, *task.outputs)}
-    for name in hints - {*program.hints, *program.out_of_reach}:
-        yield Problem("unexplained-hint", f"'{name}' is neither predicted nor said to be out of "
-                      "reach")  # fmt: skip
-    for name in {*program.hints, *program.output, *program.out_of_reach} - own:
+    for name in hints - {*program.hints, *program.unclaimed}:
+        yield Problem("unexplained-hint", f"'{name}' is neither predicted nor unclaimed for a "
+                      "reason")  # fmt: skip
+    for name in {*program.hints, *program.output, *program.unclaimed} - own:
         yield Problem("unknown-hint", f"{task.name} has no '{name}'")

@@ -49,9 +49,9 @@ def verification_view(compiled: Compiled, found: Verification) -> Group:
     )
     rows = [(f"output {name}", f"{share:.6f}") for name, share in found.outputs.items()]
     rows += [(f"hint {name}", f"{share:.6f}") for name, share in found.hints.items()]
-    for name, missing in found.out_of_reach.items():
+    for name, missing in found.unclaimed.items():
         agrees = "not predicted" if missing.share is None else f"{missing.share:.6f}"
-        rows.append((f"hint {name}, out of reach", f"{agrees}: {missing.why}"))
+        rows.append((f"hint {name}, not claimed", f"{agrees}: {missing.why}"))
     rows += [
         ("attention, largest difference", f"{found.attention:.2g}"),
         ("graphs outside the certificate", str(found.outside_certificate)),

@@ -168,7 +168,7 @@ def _encoders(program: PhasedProgram, layout: Layout, zero: Network) -> dict[str
     for hint, component in program.hints.items():
         names = component.classes or (component.name,)
         at = layout.edges if component.kind is Kind.POINTER else layout.nodes
-        if hint not in program.out_of_reach and all(name in at for name in names):
+        if hint not in program.unclaimed and all(name in at for name in names):
             channels[hint] = [at[name] for name in names]
     linears = dict(zero.encoders.linears)
     for feature, units in channels.items():

@@ -66,8 +66,9 @@ class PhasedCertificate:
         return {
             f"more than {domain.nodes} nodes": np.full(samples, nodes > domain.nodes),
             "a position outside [0, 1]": ((positions < 0) | (positions > 1)).any(-1),
-            f"positions closer than {domain.position_gap:.3g} or not increasing": apart
-            < domain.position_gap - rounding,
+            f"positions closer than {domain.position_gap:.3g} or not increasing": np.asarray(
+                apart < domain.position_gap - rounding
+            ),
             "two nodes that point to the same one compete for it": (run.shared & counted).any(0),
             "a pointer is written that already has a value": (run.overwritten & counted).any(0),
             f"a pointer is remembered for more than {self.memory} phases": (

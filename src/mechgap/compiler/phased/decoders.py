@@ -4,7 +4,7 @@
 - A *choice* is one softmax over all nodes: each flag weighs more than all later ones together with
   the position, which decides the rest.
 - A *pointer* is ``-sharp · |v_i - position_j|``, made of maxima as dm-clrs's decoder is. Of two
-  values, the one that does not hold is moved below all positions, where the maximum does not see it.
+  values, the one that does not hold is moved below all positions, where a maximum misses it.
 """
 
 from collections.abc import Sequence

@@ -7,8 +7,8 @@ The logit of sender j for receiver i is the sum of
     relu(mask · (flags that hold - all but one) - sharpness · value_j)     a mask of flags
     point · tent(position_i - pointer_j), as wide as the flag of j is set  a mask with `equal`
 
-where ``keep < follow < mask, point``. A relu in a logit is a leaky relu and a linear term that takes
-its leak away; the linear terms of all phases are one unit.
+where ``keep < follow < mask, point``. A relu in a logit is a leaky relu and a linear term that
+takes its leak away; the linear terms of all phases are one unit.
 """
 
 from dataclasses import dataclass

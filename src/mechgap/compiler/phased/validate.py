@@ -101,7 +101,7 @@ def _default(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
         yield Problem("default-of-all", f"'{own[0].name}' has alternatives of several parts, and "
                       f"cannot tell who takes the default of phase {i}")  # fmt: skip
     fed = {c.name for hint, c in reading.program.hints.items()
-           if hint not in reading.program.out_of_reach}  # fmt: skip
+           if hint not in reading.program.unclaimed}  # fmt: skip
     if name not in reading.memory or name not in fed:
         yield Problem("default-not-a-hint", f"the default of phase {i} must be a pointer that is "
                       f"kept and is a hint; '{name}' is not")  # fmt: skip
