@@ -87,7 +87,7 @@ class Compiled:
     def interpreted(
         self, batch: Batch
     ) -> tuple[Execution | PhasedExecution, dict[str, Bool[np.ndarray, "batch"]]]:
-        """The interpreter's run, and which graphs it shows to lie outside the certificate, and why."""
+        """The interpreter's run, and which graphs it shows to lie outside the certificate."""
         inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
         lengths = np.asarray(batch.lengths)
         match self.program, self.certificate:

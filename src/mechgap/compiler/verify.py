@@ -13,7 +13,6 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.compile import Compiled
 from mechgap.network.trace import run
 from mechgap.programs.evaluation import pointed
@@ -168,10 +167,12 @@ class _Comparison:
         return self._note(name, meant, predicted, traced, valid & wrong, valid)
 
     def guess(self, name: str) -> Agreement:
-        """How network and trace agree on a hint that is not claimed."""
+        """How network and trace agree on a hint that is not claimed; a choice counts once."""
         component = self.compiled.program.hints[name]
         _, predicted, traced, valid = self._of_hint(name)
         wrong = valid & self._differ(component, predicted, traced)
+        if component.kind is Kind.CHOICE:
+            wrong, valid = wrong.any(-1), valid[..., 0]
         return Agreement(int(wrong.sum()), int(valid.sum()))
 
     def output(self, name: str) -> Agreement:
@@ -211,17 +212,23 @@ class _Comparison:
                 return np.eye(raw.shape[-1])[raw.argmax(-1)]
             case Kind.BOOL:
                 return (raw > 0).astype(float)
+            case Kind.TOTAL:
+                return self._at_every_node(raw)
         return raw
 
     def _traced(self, component: Component, values: np.ndarray) -> np.ndarray:
+        if component.kind is Kind.TOTAL:
+            return self._at_every_node(values)
         return values.argmax(-1) if component.kind is Kind.CLASS else values
+
+    def _at_every_node(self, of_graph: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(of_graph[..., None], (*of_graph.shape, self.batch.nodes))
 
     def _differ(self, component: Component, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         tolerance = 0.0
-        certificate = self.compiled.certificate
-        if component.kind is Kind.FLOAT and isinstance(certificate, Certificate):
-            # CLRS's traces here are float32 themselves.
-            tolerance = certificate.errors(self.batch.steps)[component.name] + 1e-6
+        if component.kind in {Kind.FLOAT, Kind.TOTAL}:  # CLRS's traces here are float32 themselves
+            certified = self.compiled.certificate.errors(self.batch.steps)
+            tolerance = certified[component.name] + 1e-6
         return np.abs(one - other) > tolerance
 
     def _note(

@@ -25,6 +25,7 @@ class Kind(Enum):
     POINTER = "Pointer"
     CLASS = "Class"
     CHOICE = "Choice"
+    TOTAL = "Total"
 
 
 HINT_TYPE = {
@@ -33,6 +34,7 @@ HINT_TYPE = {
     Kind.POINTER: Type.POINTER,
     Kind.CLASS: Type.CATEGORICAL,
     Kind.CHOICE: Type.MASK_ONE,
+    Kind.TOTAL: Type.SCALAR,
 }
 
 
@@ -73,6 +75,11 @@ def Class(name: str, *classes: str) -> Component:
 def Choice(name: str) -> Component:
     """One node of the whole graph, held as a flag that only this node has."""
     return Component(name, Kind.CHOICE)
+
+
+def Total(name: str) -> Component:
+    """A number of the whole graph."""
+    return Component(name, Kind.TOTAL)
 
 
 class Extreme(Enum):
@@ -189,7 +196,8 @@ class GraphProgram(Program):
 
 def _feature(name: str, stage: Stage, component: Component) -> Feature:
     classes = max(1, len(component.classes))
-    return Feature(name, stage, Location.NODE, HINT_TYPE[component.kind], classes)
+    location = Location.GRAPH if component.kind is Kind.TOTAL else Location.NODE
+    return Feature(name, stage, location, HINT_TYPE[component.kind], classes)
 
 
 def source(program: GraphProgram) -> str:

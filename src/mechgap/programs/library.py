@@ -11,10 +11,11 @@ from mechgap.programs.language import (
     Float,
     GraphProgram,
     Pointer,
+    Total,
     maximum,
     minimum,
 )
-from mechgap.programs.phases import AnyProgram, Phase, PhasedProgram, becomes, first
+from mechgap.programs.phases import AnyProgram, Phase, PhasedProgram, becomes, first, grows
 from mechgap.tasks.specs import Task, get_task
 
 visit = Bool("visit")
@@ -110,7 +111,7 @@ strongest_neighbour = GraphProgram(
 
 color = Class("color", "white", "grey", "black")
 s_prev = Pointer("s_prev")
-s, u, s_last = Choice("s"), Choice("u"), Choice("s_last")
+s, u, s_last, time = Choice("s"), Choice("u"), Choice("s_last"), Total("time")
 active, discover, here, rooted = Bool("active"), Bool("discover"), Bool("here"), Bool("rooted")
 found, target = Bool("found"), Pointer("target")
 finished, entered = Bool("finished"), Bool("entered")
@@ -120,7 +121,7 @@ dfs = PhasedProgram(
     task="dfs",
     inputs={"idx": "pos", "link": "adj"},
     hidden=(
-        *(color, pi, s_prev, s, u, s_last),
+        *(color, pi, s_prev, s, u, s_last, time),
         *(active, discover, here, rooted, found, target, finished, entered),
     ),
     phases=(
@@ -159,14 +160,14 @@ dfs = PhasedProgram(
         s=first(self.rooted, self.white),
         u=first(self.here, self.white),
         s_last=first(self.entered, self.here, self.white),
+        time=grows(0.01, self.discover, self.finished),
     ),
-    hints=dict(pi_h=pi, color=color, s_prev=s_prev, s=s, u=u, v=s_last, s_last=s_last),
+    hints=dict(pi_h=pi, color=color, s_prev=s_prev, s=s, u=u, v=s_last, s_last=s_last, time=time),
     output={"pi": pi},
     unclaimed={
         "d": "a node would have to count the steps and know its depth (they determine d), and "
         "programs with phases have no such numbers",
         "f": "as d",
-        "time": "as d",
         "v": "out of reach: on a finishing step it is the last node, on a starting step the lowest "
         "white one, and an isolated node cannot tell these steps apart; on all others it is s_last",
     },

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from mechgap.programs.evaluation import evaluate, pairwise, pointed, program_inputs
 from mechgap.programs.expressions import Equal, Expression, Name, Side, conjuncts, sides
 from mechgap.programs.language import Component, Kind
-from mechgap.programs.phases import Becomes, First, Phase, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, Phase, PhasedProgram
 from mechgap.tasks.specs import get_task
 
 State = dict[str, np.ndarray]
@@ -20,7 +20,8 @@ class PhasedExecution(NamedTuple):
     """A program's run over a batch of graphs. Time is hint steps times phases."""
 
     states: Mapping[str, Float[np.ndarray, "hints batch nodes"]]
-    """Every component after every hint step, classes as their number; 0 is the initial state."""
+    """Every component after every hint step, classes as their number and totals at every node; 0 is
+    the initial state."""
     senders: Int[np.ndarray, "time batch nodes"]
     """Whom each node attends to: the selected node, or the default."""
     selected: Bool[np.ndarray, "time batch nodes"]
@@ -157,6 +158,9 @@ def _conclude(
                 order = [positions, *(-evaluate(flag, values) for flag in reversed(flags))]
                 chosen = np.lexsort(order, axis=-1)[..., 0]
                 after[name] = _one_hot(chosen, positions.shape[-1])
+            case Grows(by, flags):
+                held = sum(evaluate(flag, values).max(-1, keepdims=True) for flag in flags)
+                after[name] = state[name] + by * held
             case _:
                 after[name] = evaluate(conclusion, values)
     return after

@@ -5,11 +5,12 @@ name is kept. Where somebody was selected, `update` gives pointers their next va
 evaluated in its phase for every node, where nobody was selected with the `default` as `other`: the
 node itself, or the node that a pointer of its own means. It lasts until its phase comes again.
 
-At the end of the step the program *concludes*: classes and choices are decided from the signals.
+At the end of the step the program *concludes*: classes and choices are decided from the signals,
+and totals grow.
 Through the step they are read as they were before it.
 
-In the beginning flags are not set, a class is its first, a choice is the lowest node, and a pointer
-means the node itself: CLRS's first hint.
+In the beginning flags are not set, a class is its first, a choice is the lowest node, a pointer
+means the node itself, and totals are 0: CLRS's first hint.
 """
 
 from collections.abc import Mapping
@@ -60,7 +61,23 @@ def first(*flags: Expression) -> First:
     return First(flags)
 
 
-Conclusion = Becomes | First | Expression
+@dataclass(frozen=True)
+class Grows:
+    """A total that grows by so much for each of the flags that any node has."""
+
+    by: float
+    flags: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        return f"grows({self.by:g}, {', '.join(map(str, self.flags))})"
+
+
+def grows(by: float, *flags: Expression) -> Grows:
+    """Count steps in which something happens: ``grows(0.01, self.finished)``."""
+    return Grows(by, flags)
+
+
+Conclusion = Becomes | First | Grows | Expression
 
 
 @dataclass(frozen=True)
@@ -94,7 +111,7 @@ class PhasedProgram(Program):
 
     phases: tuple[Phase, ...]
     conclude: Mapping[str, Conclusion]
-    """Classes, choices, and pointers that follow from others, at the end of the step."""
+    """Classes, choices, totals, and pointers that follow from others, at the end of the step."""
 
     def __str__(self) -> str:
         return source(self)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mechgap.errors import unknown
 from mechgap.programs.expressions import Equal, Expression, Name, Side, Where
 from mechgap.programs.language import Component, Kind
-from mechgap.programs.phases import Becomes, First, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, PhasedProgram
 from mechgap.programs.validate import (
     Problem,
     input_problems,
@@ -50,7 +50,7 @@ def _labels(program: PhasedProgram) -> Iterator[Problem]:
 
 
 def _setters(program: PhasedProgram, component: Component) -> Iterator[Problem]:
-    """Flags are signals, classes become, choices are the first, pointers are set in one way."""
+    """Flags are signals, classes become, choices are the first, totals grow, pointers are any."""
     name = component.name
     signals = sum(name in phase.signal for phase in program.phases)
     updates = sum(name in phase.update for phase in program.phases)
@@ -65,6 +65,7 @@ def _setters(program: PhasedProgram, component: Component) -> Iterator[Problem]:
         Kind.POINTER: bool(signals or updates) or isinstance(conclusion, Where),
         Kind.CLASS: isinstance(conclusion, Becomes),
         Kind.CHOICE: isinstance(conclusion, First),
+        Kind.TOTAL: isinstance(conclusion, Grows),
     }
     if ways == 1 and not allowed.get(component.kind, False):
         yield Problem("wrong-kind", f"{component} cannot be set in this way")
@@ -93,7 +94,7 @@ def _expressions(program: PhasedProgram) -> Iterator[tuple[str, Expression, bool
         match conclusion:
             case Becomes(conditions):
                 yield from ((where, condition, True) for condition in conditions.values())
-            case First(flags):
+            case First(flags) | Grows(_, flags):
                 yield from ((where, flag, True) for flag in flags)
             case Where(flag, then, otherwise):
                 yield where, flag, True
@@ -106,6 +107,7 @@ def _names(
     program: PhasedProgram, where: str, whole: Expression, sides: set[Side]
 ) -> Iterator[Problem]:
     locations = {f.name: f.location for f in get_task(program.task).inputs}
+    totals = {c.name for c in program.hidden if c.kind is Kind.TOTAL}
     state = {*program.components, *(label for c in program.hidden for label in c.classes)}
     for part in whole.walk():
         if not isinstance(part, Name):
@@ -114,6 +116,8 @@ def _names(
         is_input = locations.get(program.inputs.get(part.name, "")) is place
         if part.side not in sides:
             yield Problem("wrong-side", f"{where} may not read {part}")
+        elif part.name in totals:
+            yield Problem("wrong-side", f"{where} reads {part}, which no node knows")
         elif not is_input and (place is Location.EDGE or part.name not in state):
             yield Problem("unknown-name", f"{where} reads {part}, which is neither declared nor an "
                           "input")  # fmt: skip

@@ -19,13 +19,14 @@ from mechgap.compiler.phased.decoders import decoder
 from mechgap.compiler.phased.errors import Errors, balance, errors
 from mechgap.compiler.phased.reading import Reading
 from mechgap.compiler.phased.registers import ROOM, Flag, Register, reads, registers
+from mechgap.compiler.rounding import gamma
 from mechgap.compiler.target import Target
 from mechgap.compiler.write import write_processor, zeros
 from mechgap.errors import InvalidInput
 from mechgap.network.linear import Linear
 from mechgap.network.network import Network
 from mechgap.programs.language import Kind
-from mechgap.programs.phases import PhasedProgram
+from mechgap.programs.phases import Grows, PhasedProgram
 from mechgap.tasks.specs import Location, get_task
 
 
@@ -53,8 +54,9 @@ def build(
         weights=weights,
         logit_error=logit_error,
         attention_error=leak,
-        errors=dict(off.registers),
+        flag_errors=dict(off.registers),
         memory=memory,
+        total_each_step=_totals(reading, domain, off),
     )
     return network, layout, certificate
 
@@ -84,6 +86,18 @@ def _certify(
             "apart"
         )
     return memory
+
+
+def _totals(reading: Reading, domain: Domain, off: Errors) -> dict[str, float]:
+    """What a hint step adds to the error of every total: its flags', and rounding the sum."""
+    found = {}
+    for name, conclusion in reading.program.conclude.items():
+        if isinstance(conclusion, Grows):
+            flags = [reading.literal(flag, reading.phases) for flag in conclusion.flags]
+            largest = conclusion.by * len(flags) * domain.steps
+            summed = gamma(2 * len(flags) + 4, domain.rounding) * largest
+            found[name] = conclusion.by * sum(off.form(flag) for flag in flags) + summed
+    return found
 
 
 def _layout(
@@ -166,6 +180,9 @@ def _encoders(program: PhasedProgram, layout: Layout, zero: Network) -> dict[str
         for ours, theirs in program.inputs.items()
     }
     for hint, component in program.hints.items():
+        if component.kind is Kind.TOTAL:
+            channels[hint] = [0]
+            continue
         names = component.classes or (component.name,)
         at = layout.edges if component.kind is Kind.POINTER else layout.nodes
         if hint not in program.unclaimed and all(name in at for name in names):

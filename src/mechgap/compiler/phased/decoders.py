@@ -3,6 +3,8 @@
 - A *class* is the softmax of what a node is, and, with more weight, of what it becomes.
 - A *choice* is one softmax over all nodes: each flag weighs more than all later ones together with
   the position, which decides the rest.
+- A *total* is its last value, which is a feature of the graph, and the flags that any node has:
+  dm-clrs's decoder takes the largest of each over the nodes.
 - A *pointer* is ``-sharp · |v_i - position_j|``, made of maxima as dm-clrs's decoder is. Of two
   values, the one that does not hold is moved below all positions, where a maximum misses it.
 """
@@ -19,11 +21,11 @@ from mechgap.compiler.phased.constants import POINTER_SHARE
 from mechgap.compiler.phased.errors import Errors
 from mechgap.compiler.phased.reading import Reading
 from mechgap.errors import InvalidInput
-from mechgap.network.decoders import Decoder, NodeDecoder, PointerDecoder
+from mechgap.network.decoders import Decoder, GraphDecoder, NodeDecoder, PointerDecoder
 from mechgap.network.linear import Linear
 from mechgap.programs.expressions import Expression, Name, Side, Where, disjuncts
 from mechgap.programs.language import Component
-from mechgap.programs.phases import Becomes, First
+from mechgap.programs.phases import Becomes, First, Grows
 
 BELOW = -4.0
 """Where a value is moved that does not hold."""
@@ -44,6 +46,8 @@ def decoder(
         case First() as choice:
             logits = choice_logits(reading, domain, choice, errors, margin)
             return _linear(layout, [logits], True)
+        case Grows() as growth:
+            return _total(reading, layout, growth)
         case Where(flag, then, otherwise):
             holds = _flag(reading, flag)
             values = [
@@ -89,6 +93,16 @@ def choice_logits(
             f"{domain.position_gap:.2g} or more. Use float64, or positions further apart"
         )
     return (margin / (domain.position_gap - lost)) * apart
+
+
+def _total(reading: Reading, layout: Layout, growth: Grows) -> GraphDecoder:
+    form = sum((growth.by * _flag(reading, flag) for flag in growth.flags), Affine())
+    before = np.zeros((layout.hidden_size, 1))
+    before[0] = 1.0
+    return GraphDecoder(
+        nodes=_linear(layout, [form], True).linear,
+        graph=Linear(jnp.asarray(before), jnp.zeros(1)),
+    )
 
 
 def _flag(reading: Reading, expression: Expression) -> Affine:

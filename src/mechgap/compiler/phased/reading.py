@@ -15,7 +15,7 @@ from mechgap.compiler.affine import Affine, term
 from mechgap.compiler.layout import position_input
 from mechgap.programs.expressions import Expression, Name, Not, Side
 from mechgap.programs.language import Kind
-from mechgap.programs.phases import Becomes, First, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, PhasedProgram
 
 
 def held(signal: str, delay: int) -> str:
@@ -95,7 +95,7 @@ class Reading:
             match conclusion:
                 case Becomes(conditions):
                     parts = list(conditions.values())
-                case First(flags):
+                case First(flags) | Grows(_, flags):
                     parts = list(flags)
                 case _:
                     parts = [conclusion]

@@ -16,7 +16,7 @@ from mechgap.programs.expressions import (
     disjuncts,
 )
 from mechgap.programs.language import Kind
-from mechgap.programs.phases import Becomes, First, Phase, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, Phase, PhasedProgram
 from mechgap.programs.validate import Problem, refuse
 from mechgap.programs.validate_phases import phase_problems
 
@@ -141,7 +141,7 @@ def _conclusions(reading: Reading) -> Iterator[Problem]:
         match conclusion:
             case Becomes(conditions):
                 flags = [part for c in conditions.values() for part in disjuncts(c)]
-            case First(flags):
+            case First(flags) | Grows(_, flags):
                 flags = list(flags)
             case Where(flag, Name(Side.SELF, then), Name(Side.SELF, otherwise)):
                 flags = [flag]
@@ -156,12 +156,12 @@ def _conclusions(reading: Reading) -> Iterator[Problem]:
                 yield Problem("unknown-conclusion", f"'{flag}' in '{conclusion}' is not a flag; "
                               "make it a signal")  # fmt: skip
     hints = {c.name for c in reading.program.hints.values()}
-    decided = [c.name for c in reading.program.hidden if c.kind in {Kind.CLASS, Kind.CHOICE}]
-    read = {name.name for _, name in reading.reads()}
+    fed_back = {Kind.CLASS, Kind.CHOICE, Kind.TOTAL}
     for component in reading.program.hidden:
-        names = {component.name, *component.classes}
-        if component.name in decided and component.name not in hints and names & read:
-            yield Problem("decided-not-a-hint", f"'{component.name}' is read, and must be a hint")
+        if component.kind in fed_back and component.name not in hints:
+            yield Problem(
+                "not-a-hint", f"'{component.name}' is remembered as a hint, and must be one"
+            )
 
 
 def _is_literal(part: Expression) -> bool:
