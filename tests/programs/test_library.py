@@ -5,11 +5,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from mechgap.programs import expressions, language
-from mechgap.programs.interpreter import execution_batch, interpret, pointed
+from mechgap.programs import expressions, language, phases
+from mechgap.programs.evaluation import pointed
+from mechgap.programs.interpreter import execution_batch, interpret
 from mechgap.programs.language import Kind
 from mechgap.programs.library import LIBRARY
 from mechgap.programs.validate import problems
+from mechgap.programs.validate_phases import phase_problems
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import sample
 
@@ -20,10 +22,11 @@ def arrays(batch):
 
 @pytest.mark.parametrize("program", LIBRARY.values(), ids=lambda p: p.name)
 def test_programs_print_back_as_themselves(program):
-    scope = {**vars(language), **vars(expressions)}
+    scope = {**vars(language), **vars(phases), **vars(expressions)}
     exec(str(program), scope)
     assert scope[program.name] == program
-    assert list(problems(program)) == []
+    found = phase_problems if isinstance(program, phases.PhasedProgram) else problems
+    assert list(found(program)) == []
 
 
 @pytest.mark.parametrize("split", ["validation", "test"])

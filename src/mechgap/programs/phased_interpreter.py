@@ -56,7 +56,7 @@ def interpret_phases(
     shared, overwritten, ages = [], [], []
     for _ in range(steps):
         for phase in program.phases:
-            idle = ~_may_select(phase, state)
+            idle = ~_may_select(phase, state, (batch, nodes))
             used = np.zeros((batch, nodes), bool)
             for name in phase.update:
                 used |= state[name] != positions
@@ -102,10 +102,13 @@ def initial_state(program: PhasedProgram, positions: np.ndarray) -> State:
     return state
 
 
-def _may_select(phase: Phase, state: State) -> np.ndarray:
+def _may_select(phase: Phase, state: State, shape: tuple[int, int]) -> np.ndarray:
     """Which nodes have what the mask asks of a receiver."""
-    own = [part for part in conjuncts(phase.mask) if sides(part) == {Side.SELF}]
-    return np.prod([evaluate(part, lambda name: state[name.name]) for part in own], 0) > 0.5
+    may = np.ones(shape, bool)
+    for part in conjuncts(phase.mask):
+        if sides(part) == {Side.SELF}:
+            may &= evaluate(part, lambda name: state[name.name]) > 0.5
+    return may
 
 
 def _take_phase(

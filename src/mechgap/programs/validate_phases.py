@@ -25,6 +25,10 @@ def phase_problems(program: PhasedProgram) -> Iterator[Problem]:
     yield from _labels(program)
     for component in program.hidden:
         yield from _setters(program, component)
+    named = [*program.conclude, *(n for p in program.phases for n in (*p.update, *p.signal))]
+    for name in named:
+        if name not in program.components:
+            yield Problem("unknown-component", f"'{name}' is set, which is not declared")
     for where, expression, wants_flag in _expressions(program):
         concludes = where.startswith("conclusion")
         sides = {Side.SELF} if concludes else {Side.SELF, Side.OTHER, Side.EDGE}
@@ -82,8 +86,6 @@ def _expressions(program: PhasedProgram) -> Iterator[tuple[str, Expression, bool
         yield f"selection of phase {i}", phase.select.expression, False
         yield f"mask of phase {i}", phase.mask, True
         for name, value in {**phase.update, **phase.signal}.items():
-            if name not in declared:
-                yield f"'{name}', which is not declared", value, False
             yield (
                 f"'{name}' in phase {i}",
                 value,

@@ -74,20 +74,17 @@ class PhasedCertificate:
         apart = np.diff(positions, axis=-1).min(-1, initial=np.inf)
         live = len(program.phases) * np.maximum(1, lengths - 1)
         counted = np.arange(len(run.senders))[:, None] < live
-
-        def ever(where: np.ndarray) -> np.ndarray:
-            return np.asarray((where & counted).any(0))
-
-        return {
+        reasons = {
             f"more than {domain.nodes} nodes": np.full(samples, nodes > domain.nodes),
-            f"more than {domain.steps} steps": np.asarray(lengths - 1 > domain.steps),
+            f"more than {domain.steps} steps": lengths - 1 > domain.steps,
             "a position outside [0, 1]": ((positions < 0) | (positions > 1)).any(-1),
-            f"positions closer than {domain.position_gap:.3g} or not increasing": np.asarray(
+            f"positions closer than {domain.position_gap:.3g} or not increasing": (
                 apart < domain.position_gap - rounding
             ),
-            "two nodes that point to the same one compete for it": ever(run.shared),
-            "a pointer is written that already has a value": ever(run.overwritten),
-            f"a pointer is remembered for more than {self.memory} phases": ever(
-                run.ages > self.memory
-            ),
+            "two nodes that point to the same one compete for it": (run.shared & counted).any(0),
+            "a pointer is written that already has a value": (run.overwritten & counted).any(0),
+            f"a pointer is remembered for more than {self.memory} phases": (
+                (run.ages > self.memory) & counted
+            ).any(0),
         }
+        return {why: np.asarray(where) for why, where in reasons.items()}
