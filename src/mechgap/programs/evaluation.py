@@ -1,6 +1,7 @@
 """What expressions are worth, for every receiver and sender, in NumPy or JAX."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,44 +28,41 @@ Values = Callable[[Name], Any]
 
 def evaluate(expression: Expression, values: Values) -> Any:
     """An expression's value, given that of every name: NumPy's or JAX's. Flags are 0 and 1."""
-
-    def of(part: Expression) -> Any:
-        return evaluate(part, values)
-
-    match expression:
-        case Name():
-            return values(expression)
-        case Constant(value):
-            return value
-        case Not(flag):
-            return 1.0 - of(flag)
-        case Scale(factor, value):
-            return factor * of(value)
-        case Add(left, right):
-            return of(left) + of(right)
-        case Subtract(left, right):
-            return of(left) - of(right)
-        case And(left, right):
-            return of(left) * of(right)
-        case Or(left, right):
-            return of(left) + of(right) - of(left) * of(right)
-        case Equal(left, right):
-            return (of(left) == of(right)) * 1.0
-        case Where(flag, then, otherwise):
-            return of(flag) * of(then) + (1.0 - of(flag)) * of(otherwise)
+    if isinstance(expression, Name):
+        return values(expression)
+    if isinstance(expression, Constant):
+        return expression.value
+    parts = [evaluate(part, values) for part in expression.children]
+    match expression, parts:
+        case Not(), [flag]:
+            return 1.0 - flag
+        case Scale(factor=factor), [value]:
+            return factor * value
+        case Add(), [left, right]:
+            return left + right
+        case Subtract(), [left, right]:
+            return left - right
+        case And(), [left, right]:
+            return left * right
+        case Or(), [left, right]:
+            return left + right - left * right
+        case Equal(), [left, right]:
+            return (left == right) * 1.0
+        case Where(), [flag, then, otherwise]:
+            return flag * then + (1.0 - flag) * otherwise
     raise TypeError(f"not an expression: {expression!r}")
 
 
 def pairwise(given: Mapping[str, Any], state: Mapping[str, Any]) -> Values:
     """Every name's value for every receiver (first axis) and sender (second)."""
+    return partial(_pairwise, given, state)
 
-    def value(name: Name) -> Any:
-        if name.side is Side.EDGE:
-            return np.eye(given["adj"].shape[-1]) if name.name == "loop" else given[name.name]
-        node = state[name.name] if name.name in state else given[name.name]
-        return node[:, None, :] if name.side is Side.OTHER else node[:, :, None]
 
-    return value
+def _pairwise(given: Mapping[str, Any], state: Mapping[str, Any], name: Name) -> Any:
+    if name.side is Side.EDGE:
+        return np.eye(given["adj"].shape[-1]) if name.name == "loop" else given[name.name]
+    node = state[name.name] if name.name in state else given[name.name]
+    return node[:, None, :] if name.side is Side.OTHER else node[:, :, None]
 
 
 def program_inputs(program: Program, inputs: Mapping[str, Any], dtype: Any) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """What a program with phases means, phase by phase, in plain NumPy and float64."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mechgap.programs.evaluation import evaluate, pairwise, pointed, program_inputs
+from mechgap.programs.evaluation import Values, evaluate, pairwise, pointed, program_inputs
 from mechgap.programs.expressions import Equal, Expression, Name, Side, conjuncts, sides
 from mechgap.programs.language import Component, Kind
 from mechgap.programs.phases import Becomes, First, Grows, Phase, PhasedProgram
@@ -107,7 +108,7 @@ def _may_select(phase: Phase, state: State, shape: tuple[int, int]) -> np.ndarra
     may = np.ones(shape, bool)
     for part in conjuncts(phase.mask):
         if sides(part) == {Side.SELF}:
-            may &= evaluate(part, lambda name: state[name.name]) > 0.5
+            may &= evaluate(part, partial(_own, {}, state)) > 0.5
     return may
 
 
@@ -125,17 +126,24 @@ def _take_phase(
     if phase.default is not None:
         default = pointed(state[phase.default.name], positions)
     sender = np.where(anyone, lowest, default)
-
-    def at_sender(expression: Expression) -> np.ndarray:
-        new = np.broadcast_to(evaluate(expression, values), eligible.shape)
-        return np.take_along_axis(new, sender[..., None], axis=-1)[..., 0]
-
     after = dict(state)
     for name, expression in phase.update.items():
-        after[name] = np.where(anyone, at_sender(expression), state[name])
+        after[name] = np.where(anyone, _at_sender(expression, values, sender), state[name])
     for name, expression in phase.signal.items():
-        after[name] = at_sender(expression)
+        after[name] = _at_sender(expression, values, sender)
     return after, eligible, sender
+
+
+def _at_sender(expression: Expression, values: Values, sender: np.ndarray) -> np.ndarray:
+    """An expression with the node attended to as `other`."""
+    nodes = sender.shape[-1]
+    of_pairs = np.broadcast_to(evaluate(expression, values), (*sender.shape, nodes))
+    return np.take_along_axis(of_pairs, sender[..., None], axis=-1)[..., 0]
+
+
+def _own(given: Mapping[str, np.ndarray], state: State, name: Name) -> np.ndarray:
+    """A node's own value of a name."""
+    return state[name.name] if name.name in state else given[name.name]
 
 
 def _conclude(
@@ -145,10 +153,7 @@ def _conclude(
     state: State,
 ) -> State:
     """Decide classes and choices, all from what they were before."""
-
-    def values(name: Name) -> np.ndarray:
-        return state[name.name] if name.name in state else given[name.name]
-
+    values = partial(_own, given, state)
     after = dict(state)
     for name, conclusion in program.conclude.items():
         match conclusion:
@@ -171,13 +176,13 @@ def _conclude(
 
 def _read(program: PhasedProgram, state: State) -> State:
     """Every component's value: a class is the number of its flag."""
+    return {component.name: _value(component, state) for component in program.hidden}
 
-    def value(component: Component) -> np.ndarray:
-        if component.kind is Kind.CLASS:
-            return np.stack([state[name] for name in component.classes]).argmax(0).astype(float)
-        return state[component.name]
 
-    return {component.name: value(component) for component in program.hidden}
+def _value(component: Component, state: State) -> np.ndarray:
+    if component.kind is Kind.CLASS:
+        return np.stack([state[name] for name in component.classes]).argmax(0).astype(float)
+    return state[component.name]
 
 
 def _one_hot(chosen: np.ndarray, nodes: int) -> np.ndarray:

@@ -42,7 +42,8 @@ def decoder(
     """The decoder that predicts a component at the end of the step."""
     match reading.program.conclude.get(component.name):
         case Becomes() as change:
-            return _linear(layout, class_logits(reading, component, change, margin), False)
+            logits = class_logits(reading, domain, component, change, errors, margin)
+            return _linear(layout, logits, False)
         case First() as choice:
             logits = choice_logits(reading, domain, choice, errors, margin)
             return _linear(layout, [logits], True)
@@ -61,9 +62,14 @@ def decoder(
 
 
 def class_logits(
-    reading: Reading, component: Component, change: Becomes, margin: float
+    reading: Reading,
+    domain: Domain,
+    component: Component,
+    change: Becomes,
+    errors: Errors,
+    margin: float,
 ) -> list[Affine]:
-    """What a node is weighs 1 and every later condition more than all before it."""
+    """What a node is weighs 1, and every condition 1 more than all before it together."""
     logits = {name: term(Side.SELF, name) for name in component.classes}
     weight = 2.0
     for name, condition in change.conditions.items():
@@ -71,7 +77,9 @@ def class_logits(
         for flag in flags:
             logits[name] = logits[name] + weight * flag
         weight += weight * len(flags)
-    return [2 * margin * form for form in logits.values()]
+    lost = 2 * max(errors.form(form) for form in logits.values())
+    _check(reading, domain, str(change), lost, 1.0)
+    return [(margin / (1.0 - lost)) * form for form in logits.values()]
 
 
 def choice_logits(
@@ -86,13 +94,18 @@ def choice_logits(
         apart = apart + (heavier + 1.0) * flag
         heavier += heavier + 1.0
     lost = 2 * errors.form(apart)
-    if lost >= domain.position_gap / 2:
-        raise InvalidInput(
-            f"{reading.program.name} cannot be certified in {domain.dtype}: the flags of "
-            f"'{choice}' can be off by {lost:.2g}, half of position_gap = "
-            f"{domain.position_gap:.2g} or more. Use float64, or positions further apart"
-        )
+    _check(reading, domain, str(choice), lost, domain.position_gap)
     return (margin / (domain.position_gap - lost)) * apart
+
+
+def _check(reading: Reading, domain: Domain, conclusion: str, lost: float, apart: float) -> None:
+    """Refuse a decision that errors could turn over."""
+    if lost >= apart / 2:
+        raise InvalidInput(
+            f"{reading.program.name} cannot be certified in {domain.dtype}: '{conclusion}' decides "
+            f"between values that are {apart:.2g} apart and can be off by {lost:.2g}; at most half "
+            "is allowed. Use float64, or positions further apart"
+        )
 
 
 def _total(reading: Reading, layout: Layout, growth: Grows) -> GraphDecoder:

@@ -55,10 +55,11 @@ class Errors:
 def rounded(form: Affine, unit: float) -> float:
     """What summing up a form can be off by, each register being read from two units.
 
-    The two units of a flag that is set are 3 / 2 and 1 / 2 of what they stand for.
+    The two units of a flag that is set are 3 / 2 and 1 / 2 of what they stand for. A term is
+    rounded as a weight, as a product and as it is added.
     """
     size = abs(form.constant) + 2 * sum(map(abs, form.terms.values()))
-    return gamma(2 * len(form.terms) + 2, unit) * size
+    return gamma(3 * len(form.terms) + 2, unit) * size
 
 
 def balance(

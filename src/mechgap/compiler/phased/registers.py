@@ -27,8 +27,9 @@ from mechgap.programs.phases import Phase
 
 STORED = 0.5
 """A flag's units are this much smaller than 0 and 1 would be: the less layer norm sees of them."""
-SHUT = 1.5
-"""What is subtracted from a difference of positions to force it to 0."""
+SHUT = 2.0
+"""What is subtracted from a difference of positions to force it to 0: more than enough where the
+flag that says so is as far off as it may be, and three quarters of what it should be."""
 ROOM = 0.25
 """How far off the form of a flag may be."""
 
@@ -113,15 +114,16 @@ def signal_forms(reading: Reading, i: int, expression: Expression) -> tuple[Affi
     """The forms whose restored sum is a signal: one if none of its alternatives can be negative."""
     alternatives = [list(conjuncts(part)) for part in disjuncts(expression)]
     forms = [reading.conjunction(parts, i) for parts in alternatives]
-    if len(forms) > 1 and all(_never_negative(reading, i, parts) for parts in alternatives):
+    if all(never_negative(reading, i, parts) for parts in alternatives):
         return (sum(forms, Affine()),)
     return tuple(forms)
 
 
-def _never_negative(reading: Reading, i: int, parts: Sequence[Expression]) -> bool:
-    """A signal; or a signal of `other` and not of oneself, where the mask asks for it.
+def never_negative(reading: Reading, i: int, parts: Sequence[Expression]) -> bool:
+    """Whether a conjunction's form is 0 where it does not hold, in all phases.
 
-    Whoever is selected has it, and by default `other` is the node itself.
+    So is a signal's; and that of a signal of `other` and not of oneself, where the mask asks for
+    it: whoever is selected has it, and by default `other` is the node itself.
     """
     phase = reading.program.phases[i]
     match parts:

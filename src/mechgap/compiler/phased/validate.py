@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mechgap.compiler.phased.logits import flags_of, pointing
 from mechgap.compiler.phased.reading import Reading
-from mechgap.compiler.phased.registers import signal_forms
+from mechgap.compiler.phased.registers import never_negative, signal_forms
 from mechgap.programs.expressions import (
     Equal,
     Expression,
@@ -97,9 +97,14 @@ def _default(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     if len(own) != 1 or not set_there:
         yield Problem("default-of-all", f"the mask of phase {i}, which has a default, must ask its "
                       "receiver for one signal of the phase before")  # fmt: skip
-    elif len(signal_forms(reading, before, reading.program.phases[before].signal[own[0].name])) > 1:
-        yield Problem("default-of-all", f"'{own[0].name}' has alternatives of several parts, and "
-                      f"cannot tell who takes the default of phase {i}")  # fmt: skip
+    else:
+        flag = own[0].name
+        value = reading.program.phases[before].signal[flag]
+        alternatives = [list(conjuncts(part)) for part in disjuncts(value)]
+        if not all(never_negative(reading, before, parts) for parts in alternatives):
+            yield Problem("default-of-all", f"'{flag}' must be signals, or other.f & ~self.f where "
+                          f"the mask asks for other.f, to tell who takes the default of phase {i}; "
+                          f"got '{value}'")  # fmt: skip
     fed = {c.name for hint, c in reading.program.hints.items()
            if hint not in reading.program.unclaimed}  # fmt: skip
     if name not in reading.memory or name not in fed:
