@@ -93,8 +93,8 @@ def test_v_is_out_of_reach():
     traces = [from_graphs("dfs", A, pos=positions[: len(A)]) for A in (starts, finishes)]
     isolated = [1, 4]
     for name in set(traces[0].hints) - {"time"}:  # which no isolated node can read
-        seen = [np.asarray(trace.hints[name])[:6, 0, isolated] for trace in traces]
-        assert np.array_equal(*seen), name
+        one, other_one = (np.asarray(trace.hints[name])[:6, 0, isolated] for trace in traces)
+        assert np.array_equal(one, other_one), name
     assert [int(trace.hints["v"][6, 0].argmax()) for trace in traces] == isolated
 
 
