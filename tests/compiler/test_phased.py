@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.files import save_compiled
+from mechgap.compiler.phased.certificate import PhasedCertificate
 from mechgap.compiler.target import TARGETS
 from mechgap.compiler.verify import fresh_graphs, verify
 from mechgap.errors import InvalidInput
@@ -206,6 +207,21 @@ def test_a_domain_that_cannot_be_met_names_the_quantity():
         compiled("stock-ln", position_gap=1 / 90)
     with pytest.raises(InvalidInput, match=r"needs hidden_size of at least 37 here \(37 for state"):
         compile_program(dfs, TARGETS["stock"], Domain.regular(dfs, 8), hidden_size=36)
+
+
+def test_a_flag_that_could_not_be_restored_is_named(monkeypatch):
+    monkeypatch.setattr("mechgap.compiler.phased.build.ROOM", 1e-6)
+    with pytest.raises(InvalidInput, match="what sets 'phase 0' can be off by"):
+        compiled("stock-ln", 8)
+
+
+def test_float64_remembers_for_longer():
+    with jax.enable_x64(True):
+        domain = Domain.regular(dfs, 64, "float64")
+        network = compile_program(dfs, TARGETS["stock-ln"], domain)
+        assert isinstance(network.certificate, PhasedCertificate)
+        assert network.certificate.memory > 10_000
+        assert_exact(verify(network, fresh_graphs(dfs, 9, 4, 7)))
 
 
 def changed(i, **change):

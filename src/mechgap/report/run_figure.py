@@ -77,7 +77,7 @@ def _panel(axes: Axes, compiled: Compiled, batch: Batch, trace: Trace, step: int
             linewidth=1.8 if keeps[i] else 0.6,
         )
         axes.text(x[i], y[i], str(i), ha="center", va="center", zorder=4)
-        texts = [_text(c, v[i]) for c, v in values.items() if c.kind is not Kind.BOOL]
+        texts = [_text(c, float(v[i])) for c, v in values.items() if c.kind is not Kind.BOOL]
         shown = "\n".join(filter(None, texts))
         axes.text(1.55 * x[i], 1.38 * y[i], shown, ha="center", va="center", fontsize=6.5)
     if batch.task.has_source:
