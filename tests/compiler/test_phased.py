@@ -24,7 +24,7 @@ from mechgap.network.files import load_network
 from mechgap.network.trace import run
 from mechgap.programs.expressions import edge, equal, other, self, where
 from mechgap.programs.language import maximum, minimum
-from mechgap.programs.library import dfs
+from mechgap.programs.library import dfs, target
 from mechgap.programs.phases import becomes, first
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
@@ -248,6 +248,10 @@ def concluding(**change):
         (changed(0, mask=equal(other.pi, self.idx)), "mask-without-signal"),
         (changed(0, mask=other.finished & equal(self.pi, other.idx)), "unknown-comparison"),
         (changed(0, mask=other.finished & self.grey & equal(other.pi, self.idx)), "of-many"),
+        (changed(0, mask=other.finished & equal(other.s_prev, self.idx)), "unknown-comparison"),
+        (changed(1, mask=self.active & ~self.white & other.white), "default-of-all"),
+        (signalling(1, found=self.active & edge.link), "edge-information-needed"),
+        ({"output": {"pi": target}}, "not-predictable"),
         (changed(1, mask=other.discover & edge.link & other.white), "default-of-all"),
         (changed(1, mask=self.entered & edge.link & other.white), "default-of-all"),
         (signalling(0, active=self.s_last & self.grey), "default-of-all"),

@@ -14,6 +14,7 @@ from mechgap.programs.expressions import (
     Where,
     conjuncts,
     disjuncts,
+    sides,
 )
 from mechgap.programs.language import Kind
 from mechgap.programs.phases import Becomes, First, Grows, Phase, PhasedProgram
@@ -40,6 +41,7 @@ def construction_problems(program: PhasedProgram, simplify_decoders: bool) -> It
         yield from _default(reading, i, phase)
         yield from _values(reading, i, phase)
     yield from _conclusions(reading)
+    yield from _predictions(reading)
 
 
 def _selection(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
@@ -71,6 +73,10 @@ def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     own = Name(Side.SELF, reading.position)
     asks = [p for p in flags if p in signals and isinstance(p, Name) and p.side is Side.OTHER]
     sender = isinstance(equality.left, Name) and equality.left.side is Side.OTHER
+    held = {*reading.memory, *(n for p in reading.program.phases for n in p.signal)}
+    if isinstance(equality.left, Name) and equality.left.name not in held:
+        yield Problem("unknown-comparison", f"phase {i} compares '{equality.left}', which no node "
+                      "holds: it is neither kept nor a signal")  # fmt: skip
     if sum(isinstance(p, Equal) for p in parts) > 1 or not sender or equality.right != own:
         yield Problem(
             "unknown-comparison",
@@ -88,18 +94,17 @@ def _default(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     if phase.default is None:
         return
     name = phase.default.name
-    own = [p for p in conjuncts(phase.mask) if isinstance(p, Name) and p.side is Side.SELF]
+    own = [part for part in conjuncts(phase.mask) if sides(part) == {Side.SELF}]
     before = (i - 1) % reading.phases
-    set_there = own and own[0].name in reading.program.phases[before].signal
+    signals = reading.program.phases[before].signal
     if pointing(phase) is not None or phase.update:
         yield Problem("default-elsewhere", f"phase {i} has a default; it can neither compare nor "
                       "update")  # fmt: skip
-    if len(own) != 1 or not set_there:
+    if len(own) != 1 or not isinstance(own[0], Name) or own[0].name not in signals:
         yield Problem("default-of-all", f"the mask of phase {i}, which has a default, must ask its "
                       "receiver for one signal of the phase before")  # fmt: skip
     else:
-        flag = own[0].name
-        value = reading.program.phases[before].signal[flag]
+        flag, value = own[0].name, signals[own[0].name]
         alternatives = [list(conjuncts(part)) for part in disjuncts(value)]
         if not all(never_negative(reading, before, parts) for parts in alternatives):
             yield Problem("default-of-all", f"'{flag}' must be signals, or other.f & ~self.f where "
@@ -131,6 +136,11 @@ def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
                 yield Problem("read-too-late", f"the pointer '{name}' is a signal, and can only be "
                               "read in the phase after its own")  # fmt: skip
             continue
+        if Side.EDGE in sides(value):
+            yield Problem(
+                "edge-information-needed",
+                f"'{name}' reads an edge, and what attention selects is a function of nodes alone",
+            )
         literals = [part for choice in disjuncts(value) for part in conjuncts(choice)]
         if not all(_is_literal(part) for part in literals):
             yield Problem("not-alternatives", f"'{name}' must be alternatives (|) of conjunctions "
@@ -167,6 +177,14 @@ def _conclusions(reading: Reading) -> Iterator[Problem]:
             yield Problem(
                 "not-a-hint", f"'{component.name}' is remembered as a hint, and must be one"
             )
+
+
+def _predictions(reading: Reading) -> Iterator[Problem]:
+    program = reading.program
+    for name, component in {**program.hints, **program.output}.items():
+        if component.name not in {*reading.memory, *program.conclude}:
+            yield Problem("not-predictable", f"'{name}' is {component}, a signal; predict what is "
+                          "concluded, or a pointer that is kept")  # fmt: skip
 
 
 def _is_literal(part: Expression) -> bool:
