@@ -17,12 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from measuring import RESULTS, save
+from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
 from mechgap.compiler.verify import Verification, posed_batch, verify
 from mechgap.errors import InvalidInput
 from mechgap.programs.library import LIBRARY
+from mechgap.programs.phases import PhasedProgram
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import make_batch
 from mechgap.tasks.specs import get_task
@@ -100,13 +102,16 @@ def attack_batch(compiled: Compiled, nodes: int, graphs: int, rng: Rng) -> Batch
     """Graphs of one size, from every family."""
     task = get_task(compiled.program.task)
     gap = compiled.certificate.domain.position_gap
-    value_gap = float(compiled.certificate.value_gap(4))
+    value_gap = 0.0  # programs with phases read no weights
+    if isinstance(compiled.certificate, Certificate):
+        value_gap = float(compiled.certificate.value_gap(4))
     matrices, positions = [], []
     names = list(FAMILIES)
     for i in range(graphs):
         edges = FAMILIES[names[i % len(names)]](nodes, rng)
         loops = rng.choice(["all", "none", "some"])
-        edges = edges | edges.T
+        if not task.directed or rng.random() < 0.3:
+            edges = edges | edges.T
         if rng.random() < 0.2:  # cut in two
             side = rng.random(nodes) < 0.5
             edges &= side[:, None] == side
@@ -119,7 +124,8 @@ def attack_batch(compiled: Compiled, nodes: int, graphs: int, rng: Rng) -> Batch
         jnp.asarray(rng.integers(0, nodes, graphs), jnp.int32),
         jnp.asarray(np.stack(positions), jnp.float32),
     )
-    return posed_batch(compiled.program, batch).pad(nodes)  # one shape, compiled once
+    most = task.max_hints(nodes)
+    return posed_batch(compiled.program, batch).pad(most)  # one shape, compiled once
 
 
 def attack(compiled: Compiled, nodes: int, graphs: int, rng: Rng) -> Verification:
@@ -153,7 +159,8 @@ def main() -> None:
                 size = nodes if target.pre_attention_bias else 64
                 try:
                     # Layer norm depends on how many units it spans; nothing else does.
-                    hidden = 128 if target.layer_norm else 8
+                    enough = 40 if isinstance(program, PhasedProgram) else 8
+                    hidden = 128 if target.layer_norm else enough
                     compiled = compile_program(
                         program, target, Domain.regular(program, size), hidden_size=hidden
                     )

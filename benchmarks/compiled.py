@@ -9,18 +9,19 @@ import argparse
 from typing import Any
 
 from measuring import save
+from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS, Target
 from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
 from mechgap.errors import InvalidInput
-from mechgap.programs.language import GraphProgram
 from mechgap.programs.library import LIBRARY
+from mechgap.programs.phases import AnyProgram
 from mechgap.tasks.official import official
 
 
-def smallest_hidden_size(program: GraphProgram, target: Target, domain: Domain) -> int | None:
-    for hidden in (4, 6, 8, 16, 32, 64, 128):
+def smallest_hidden_size(program: AnyProgram, target: Target, domain: Domain) -> int | None:
+    for hidden in (4, 6, 8, 16, 32, 37, 64, 128):
         try:
             compile_program(program, target, domain, hidden_size=hidden)
         except InvalidInput:
@@ -29,7 +30,7 @@ def smallest_hidden_size(program: GraphProgram, target: Target, domain: Domain) 
     return None
 
 
-def row(program: GraphProgram, target: Target, graphs: int) -> dict[str, Any]:
+def row(program: AnyProgram, target: Target, graphs: int) -> dict[str, Any]:
     found: dict[str, Any] = {"program": program.name, "target": target.name}
     domain = Domain.regular(program, 64)
     try:
@@ -42,11 +43,20 @@ def row(program: GraphProgram, target: Target, graphs: int) -> dict[str, Any]:
         "smallest_hidden_size": smallest_hidden_size(program, target, domain),
         "state_units": len(compiled.hidden_units),
         "attention_units": len(compiled.attention_units),
-        "sharpness": certificate.sharpness,
-        "value_gap_8_steps": certificate.value_gap(8),
-        "value_gap_64_steps": certificate.value_gap(64),
         "errors_64_steps": certificate.errors(64),
     }
+    if isinstance(certificate, Certificate):
+        found |= {
+            "sharpness": certificate.sharpness,
+            "value_gap_8_steps": certificate.value_gap(8),
+            "value_gap_64_steps": certificate.value_gap(64),
+        }
+    else:  # selections are by position, whatever the step
+        found |= {
+            "sharpness": certificate.weights.sharpness,
+            "value_gap_8_steps": domain.position_gap,
+            "value_gap_64_steps": domain.position_gap,
+        }
     small = Domain.regular(program, 16)
     sets = {
         "test": (compiled, official(program.task, "test")),

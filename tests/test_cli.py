@@ -129,6 +129,14 @@ def test_verify_says_exact_and_exits_with_0():
     assert "exact" in mechgap("verify", "bfs", "--nodes", "8", "--graphs", "8").stdout
 
 
+def test_verify_says_what_is_not_claimed_and_why():
+    done = mechgap("verify", "dfs", "--target", "stock", "--nodes", "5", "--graphs", "4")
+    assert done.returncode == 0
+    assert "5 nodes: exact" in done.stdout
+    assert "hint d, not claimed" in done.stdout
+    assert "count the" in done.stdout
+
+
 def test_show_draws_parameters_and_a_run(tmp_path):
     done = mechgap("show", "bellman_ford", "--out", str(tmp_path / "bf.png"))
     assert done.returncode == 0, done.stderr

@@ -5,11 +5,18 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from mechgap.programs import expressions, language
-from mechgap.programs.interpreter import execution_batch, interpret, pointed
+from mechgap.programs import expressions, language, phases
+from mechgap.programs.evaluation import pointed
+from mechgap.programs.interpreter import execution_batch, interpret
 from mechgap.programs.language import Kind
-from mechgap.programs.library import LIBRARY
+from mechgap.programs.library import (
+    LIBRARY,
+    reachability,
+    smallest_label,
+    strongest_neighbour,
+)
 from mechgap.programs.validate import problems
+from mechgap.programs.validate_phases import phase_problems
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import sample
 
@@ -20,10 +27,11 @@ def arrays(batch):
 
 @pytest.mark.parametrize("program", LIBRARY.values(), ids=lambda p: p.name)
 def test_programs_print_back_as_themselves(program):
-    scope = {**vars(language), **vars(expressions)}
+    scope = {**vars(language), **vars(phases), **vars(expressions)}
     exec(str(program), scope)
     assert scope[program.name] == program
-    assert list(problems(program)) == []
+    phased = isinstance(program, phases.PhasedProgram)
+    assert list(phase_problems(program) if phased else problems(program)) == []
 
 
 @pytest.mark.parametrize("split", ["validation", "test"])
@@ -63,7 +71,7 @@ def graphs(task, seed=5, nodes=9):
 
 def test_reachability_is_the_sources_component():
     inputs, plain = graphs("bfs")
-    found = execution_batch(LIBRARY["reachability"], inputs).outputs["reachable"]
+    found = execution_batch(reachability, inputs).outputs["reachable"]
     for i, graph in enumerate(plain):
         expected = nx.node_connected_component(graph, int(inputs["s"][i].argmax()))
         assert set(np.flatnonzero(np.asarray(found[i]))) == expected
@@ -71,7 +79,7 @@ def test_reachability_is_the_sources_component():
 
 def test_smallest_label_is_the_first_node_of_the_component():
     inputs, plain = graphs("bfs")
-    found = execution_batch(LIBRARY["smallest_label"], inputs).outputs["label"]
+    found = execution_batch(smallest_label, inputs).outputs["label"]
     for i, graph in enumerate(plain):
         for component in nx.connected_components(graph):
             assert np.allclose(np.asarray(found[i])[list(component)], min(component) / 9)
@@ -79,7 +87,7 @@ def test_smallest_label_is_the_first_node_of_the_component():
 
 def test_strongest_neighbour_is_the_heaviest_edge():
     inputs, plain = graphs("bellman_ford")
-    found = execution_batch(LIBRARY["strongest_neighbour"], inputs).outputs["strongest"]
+    found = execution_batch(strongest_neighbour, inputs).outputs["strongest"]
     for i, graph in enumerate(plain):
         for node in graph:
             others = {j: w["weight"] for j, w in graph[node].items() if j != node}

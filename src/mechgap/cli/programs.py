@@ -29,6 +29,7 @@ def programs(
     """List the programs of the library, or print one."""
     from mechgap.programs.library import LIBRARY
     from mechgap.programs.load import find_program
+    from mechgap.programs.phases import PhasedProgram
 
     if name is not None:
         print(find_program(name), end="")
@@ -42,9 +43,10 @@ def programs(
     table = Table("program", "select", "mask", "state", "on", box=None, padding=(0, 2, 0, 0))
     for program in LIBRARY.values():
         state = ", ".join(component.name for component in program.hidden)
-        table.add_row(
-            program.name, str(program.select), str(program.mask or "-"), state, program.task
-        )
+        name, task = program.name, program.task
+        for phase in program.phases if isinstance(program, PhasedProgram) else (program,):
+            table.add_row(name, str(phase.select), str(phase.mask or "-"), state, task)
+            name = state = task = ""
     Console(highlight=False).print(table)
 
 

@@ -44,6 +44,27 @@ class Certificate:
         """How far each component can be off after so many steps."""
         return {name: steps * error for name, error in self.errors_each_step.items()}
 
+    @property
+    def guarantees(self) -> list[tuple[str, str]]:
+        """The numbers, for a reader."""
+        domain, errors = self.domain, self.errors(self.domain.steps)
+        return [
+            ("sharpness c", f"{self.sharpness:.4g}"),
+            ("mask weight M", f"{self.mask_weight:.4g}"),
+            (
+                "certified for",
+                f"up to {domain.nodes} nodes and {domain.steps} steps, {domain.dtype}",
+            ),
+            ("positions apart", f"at least {domain.position_gap:.4g}"),
+            (
+                "competing values apart",
+                f"at least {self.value_gap(1):.2g} for 1 step, "
+                f"{self.value_gap(domain.steps):.2g} for {domain.steps}",
+            ),
+            ("attention error", f"at most {self.attention_error:.2g}"),
+            *((f"error of {name}", f"at most {error:.2g}") for name, error in errors.items()),
+        ]
+
     def outside(
         self,
         program: GraphProgram,

@@ -8,7 +8,7 @@
     write       encoders, processor and decoders
 
 The result is an ordinary `Network`: it runs with its own predicted hints fed back, and predicts
-every hint and output.
+every hint and output. Programs with phases have passes of their own (`phased`).
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,14 @@ import jax
 import numpy as np
 from jaxtyping import Bool
 
-from mechgap.compiler.attention import Logits
 from mechgap.compiler.ballast import Ballast, ballast
 from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.gadgets import Unit
 from mechgap.compiler.layout import Layout
+from mechgap.compiler.phased.build import build
+from mechgap.compiler.phased.certificate import PhasedCertificate
+from mechgap.compiler.phased.validate import check_phases
 from mechgap.compiler.sharpness import sharpen
 from mechgap.compiler.target import Target
 from mechgap.compiler.updates import HiddenUnit, hidden_units
@@ -36,8 +38,10 @@ from mechgap.display import html_table, png, showable
 from mechgap.errors import InvalidInput
 from mechgap.network.network import Network
 from mechgap.programs.expressions import Name, Side
-from mechgap.programs.interpreter import interpret
+from mechgap.programs.interpreter import Execution, interpret
 from mechgap.programs.language import GraphProgram
+from mechgap.programs.phased_interpreter import PhasedExecution
+from mechgap.programs.phases import AnyProgram, PhasedProgram
 from mechgap.tasks.batch import Batch
 
 
@@ -45,11 +49,10 @@ from mechgap.tasks.batch import Batch
 class Compiled:
     """A compiled program: the network and how it was made."""
 
-    program: GraphProgram
+    program: AnyProgram
     target: Target
     network: Network
-    certificate: Certificate
-    logits: Logits
+    certificate: Certificate | PhasedCertificate
     layout: Layout
 
     @property
@@ -81,11 +84,24 @@ class Compiled:
         """The units whose sum is the logit, in the network's order."""
         return self.layout.attention
 
+    def interpreted(
+        self, batch: Batch
+    ) -> tuple[Execution | PhasedExecution, dict[str, Bool[np.ndarray, "batch"]]]:
+        """The interpreter's run, and which graphs it shows to lie outside the certificate."""
+        inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
+        lengths = np.asarray(batch.lengths)
+        match self.program, self.certificate:
+            case PhasedProgram() as program, PhasedCertificate() as certificate:
+                meaning = interpret(program, inputs, steps=batch.steps)
+                return meaning, certificate.outside(program, inputs, meaning, lengths)
+            case GraphProgram() as program, Certificate() as certificate:
+                meaning = interpret(program, inputs, steps=batch.steps)
+                return meaning, certificate.outside(program, inputs, meaning, lengths)
+        raise TypeError(f"a {type(self.program).__name__} with a {type(self.certificate).__name__}")
+
     def outside(self, batch: Batch) -> dict[str, Bool[np.ndarray, "batch"]]:
         """Which graphs lie outside the certificate, by reason; costs a run of the interpreter."""
-        inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
-        meaning = interpret(self.program, inputs, steps=batch.steps)
-        return self.certificate.outside(self.program, inputs, meaning, np.asarray(batch.lengths))
+        return self.interpreted(batch)[1]
 
     def check_inputs(self, batch: Batch) -> None:
         """Refuse graphs outside the certificate: ``run(network, batch, within=compiled)``."""
@@ -102,7 +118,7 @@ class Compiled:
 
 
 def compile_program(
-    program: GraphProgram,
+    program: AnyProgram,
     target: Target,
     domain: Domain,
     *,
@@ -114,16 +130,20 @@ def compile_program(
         raise InvalidInput(
             "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first"
         )
+    if isinstance(program, PhasedProgram):
+        check_phases(program, simplify_decoders)
+        network, layout, certificate = build(program, target, domain, hidden_size)
+        return Compiled(program, target, network, certificate, layout)
     mask = check_target(program, target, domain)
     state = hidden_units(program, mask, domain)
     norm = _ballast(program, domain, state, hidden_size) if target.layer_norm else None
-    selection, diagonal, units, certificate = sharpen(program, target, domain, mask, state, norm)
+    diagonal, units, certificate = sharpen(program, target, domain, mask, state, norm)
     layout = Layout.of(program, state, units, hidden_size, normed=norm is not None)
     config = target.config(hidden_size, domain.nodes, simplify_decoders)
     key = jax.eval_shape(lambda: jax.random.key(0))
     blank = eqx.filter_eval_shape(Network.initial, program.posed(), key, config)
     network = write(program, domain, layout, diagonal, norm, blank)
-    return Compiled(program, target, network, certificate, selection, layout)
+    return Compiled(program, target, network, certificate, layout)
 
 
 def _ballast(

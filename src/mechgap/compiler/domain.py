@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mechgap.errors import InvalidInput
-from mechgap.programs.expressions import Name, Side
-from mechgap.programs.language import GraphProgram, Kind
+from mechgap.programs.expressions import Name, Side, sides
+from mechgap.programs.language import GraphProgram, Kind, Program
+from mechgap.tasks.specs import get_task
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,20 @@ class Domain:
             raise InvalidInput(f"dtype must be float32 or float64; got {self.dtype}")
 
     @staticmethod
-    def regular(program: GraphProgram, nodes: int, dtype: str = "float32") -> "Domain":
+    def regular(program: Program, nodes: int, dtype: str = "float32") -> "Domain":
         """The domain of CLRS's test graphs: positions i / nodes.
 
         Distances are taken to stay below 4 (on CLRS's graphs of 64 nodes they reach about 0.9);
         counts of steps, below the number of nodes.
         """
-        weighs = any(name.side is Side.EDGE for part in program.update.values() for name in
-                     part.walk() if isinstance(name, Name))  # fmt: skip
+        weighs = isinstance(program, GraphProgram) and any(
+            Side.EDGE in sides(part) for part in program.update.values()
+        )
         return Domain(
             nodes=nodes,
             position_gap=1 / nodes,
             largest_value=4.0 if weighs else float(nodes),
-            steps=nodes,
+            steps=get_task(program.task).max_hints(nodes),
             dtype=dtype,
         )
 

@@ -19,7 +19,7 @@ from itertools import product
 
 from mechgap.compiler.affine import affine
 from mechgap.errors import InvalidInput
-from mechgap.programs.expressions import And, Expression, Name, Not, Or, Side
+from mechgap.programs.expressions import Expression, Name, Not, Side, conjuncts, disjuncts
 from mechgap.programs.language import Extreme, GraphProgram, Kind
 
 
@@ -41,7 +41,7 @@ class NotAConjunction(InvalidInput):
 def read_mask(program: GraphProgram) -> Mask:
     """The parts of the program's mask."""
     senders, blocking, excludes = [], [], False
-    for part in _conjuncts(program.mask):
+    for part in conjuncts(program.mask):
         match part:
             case Name(Side.OTHER, name):
                 senders.append(name)
@@ -55,23 +55,6 @@ def read_mask(program: GraphProgram) -> Mask:
                     f"~edge.loop; '{part}' is none of these"
                 )
     return Mask(tuple(senders), tuple(blocking), excludes)
-
-
-def _conjuncts(expression: Expression | None) -> Iterator[Expression]:
-    if isinstance(expression, And):
-        yield from _conjuncts(expression.left)
-        yield from _conjuncts(expression.right)
-    elif expression is not None:
-        yield expression
-
-
-def disjuncts(expression: Expression) -> Iterator[Expression]:
-    """The parts of an Or, or the expression itself."""
-    if isinstance(expression, Or):
-        yield from disjuncts(expression.left)
-        yield from disjuncts(expression.right)
-    else:
-        yield expression
 
 
 def is_monotone(program: GraphProgram, name: str) -> bool:

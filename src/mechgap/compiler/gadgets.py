@@ -37,6 +37,11 @@ def tent(position: str, gap: float, width: Affine, weight: float, label: str) ->
     """
     steep = (1 + TENT_SLACK) / gap
     x = term(Side.SELF, position, steep) + term(Side.OTHER, position, -steep)
+    return tent_of(x, width, weight, label)
+
+
+def tent_of(x: Affine, width: Affine, weight: float, label: str) -> list[Unit]:
+    """`weight` times ``width - |x|`` where that is above 0, else exactly 0."""
     omega = weight / (1 - LEAK)
     return [
         Unit(x + width, omega, f"{label} right"),

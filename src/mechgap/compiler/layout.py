@@ -1,6 +1,6 @@
 """Which unit of the network is which input, variable and term of the logit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +9,11 @@ from mechgap.compiler.affine import Affine, affine
 from mechgap.compiler.gadgets import Unit
 from mechgap.compiler.updates import HiddenUnit
 from mechgap.errors import InvalidInput
-from mechgap.programs.language import GraphProgram, Kind
+from mechgap.programs.language import GraphProgram, Kind, Program
 from mechgap.tasks.specs import Location, get_task
 
 
-def position_input(program: GraphProgram) -> str:
+def position_input(program: Program) -> str:
     """The program's name of the input that tells nodes apart."""
     for ours, theirs in program.inputs.items():
         if theirs == "pos":
@@ -21,11 +21,24 @@ def position_input(program: GraphProgram) -> str:
     raise InvalidInput(f"{program.name} must name the input 'pos': it tells nodes apart")
 
 
+def check_size(program: str, hidden_size: int, needed: Mapping[str, int]) -> None:
+    """Refuse a network that is too small, saying what needs how many units."""
+    if max(needed.values()) > hidden_size:
+        listed = ", ".join(f"{count} for {what}" for what, count in needed.items())
+        raise InvalidInput(
+            f"{program} needs hidden_size of at least {max(needed.values())} here "
+            f"({listed}); got {hidden_size}"
+        )
+
+
 @dataclass(frozen=True)
 class Layout:
     """Which unit of the network is what."""
 
-    program: GraphProgram
+    initial: Mapping[str, Affine]
+    """What components are worth while all units are 0."""
+    reads: Mapping[str, Mapping[int, float]]
+    """Components to the units that hold them, with their weights."""
     nodes: dict[str, int]
     """Node inputs (the program's names) to units of the node features."""
     edges: dict[str, int]
@@ -48,21 +61,23 @@ class Layout:
         locations = {f.name: f.location for f in get_task(program.task).inputs}
         nodes = [n for n, theirs in program.inputs.items() if locations[theirs] is Location.NODE]
         edges = [n for n, theirs in program.inputs.items() if locations[theirs] is Location.EDGE]
-        needed = {
-            "state": len(state) + 2 * normed,
-            "attention": len(attention),
-            "node inputs": len(nodes),
-            "edge inputs": len(edges),
-            "pointer decoder": 3 if any(c.kind is Kind.POINTER for c in program.hidden) else 0,
-        }
-        if max(needed.values()) > hidden_size:
-            listed = ", ".join(f"{count} for {what}" for what, count in needed.items())
-            raise InvalidInput(
-                f"{program.name} needs hidden_size of at least {max(needed.values())} here "
-                f"({listed}); got {hidden_size}"
-            )
+        check_size(
+            program.name,
+            hidden_size,
+            {
+                "state": len(state) + 2 * normed,
+                "attention": len(attention),
+                "node inputs": len(nodes),
+                "edge inputs": len(edges),
+                "pointer decoder": 3 if any(c.kind is Kind.POINTER for c in program.hidden) else 0,
+            },
+        )
         return Layout(
-            program,
+            {name: affine(value) for name, value in program.init.items()},
+            {
+                c: {i: unit.sign for i, unit in enumerate(state) if unit.component == c}
+                for c in program.components
+            },
             {name: i for i, name in enumerate(nodes)},
             {name: i for i, name in enumerate(edges)},
             tuple(state),
@@ -82,13 +97,11 @@ class Layout:
             if name.name in self.nodes:
                 row[self.nodes[name.name]] += coefficient
                 continue
-            for i, unit in enumerate(self.state):
-                if unit.component == name.name:
-                    row[offset + i] += coefficient * unit.sign
-                    if self.reference is not None:
-                        row[offset + self.reference] -= coefficient * unit.sign
-            initial = affine(self.program.init[name.name])
-            for at, value in initial.terms.items():
+            for unit, weight in self.reads[name.name].items():
+                row[offset + unit] += coefficient * weight
+                if self.reference is not None:
+                    row[offset + self.reference] -= coefficient * weight
+            for at, value in self.initial[name.name].terms.items():
                 row[self.nodes[at.name]] += coefficient * value
         return row
 
@@ -96,8 +109,8 @@ class Layout:
         """The constant of a form, with that of the components' initial values."""
         total = form.constant
         for name, coefficient in form.terms.items():
-            if name.name in self.program.components:
-                total += coefficient * affine(self.program.init[name.name]).constant
+            if name.name in self.initial:
+                total += coefficient * self.initial[name.name].constant
         return total
 
     def edge_row(self, form: Affine) -> np.ndarray:

@@ -71,7 +71,7 @@ def sharpen(
     mask: Mask,
     state: Sequence[HiddenUnit],
     norm: Ballast | None,
-) -> tuple[Logits, float, list[Unit], Certificate]:
+) -> tuple[float, list[Unit], Certificate]:
     """Choose the sharpness c, and say what it guarantees.
 
     Errors grow with c as the differences do, so there is a smallest gap that a dtype can tell
@@ -124,7 +124,7 @@ def sharpen(
         value_gap_at_start=(m + 2 * at_once) / c,
         value_gap_each_step=2 * (error - at_once) / c / domain.steps,
     )
-    return selection, diagonal, units, certificate
+    return diagonal, units, certificate
 
 
 def _check_pointers(

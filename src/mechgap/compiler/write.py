@@ -15,6 +15,7 @@ from mechgap.network.decoders import (
     PointerDecoder,
     SimplifiedPointerDecoder,
 )
+from mechgap.network.gatv2 import GATv2
 from mechgap.network.linear import LayerNorm, Linear
 from mechgap.network.network import Network
 from mechgap.programs.expressions import Name, Side
@@ -32,7 +33,35 @@ def write(
     """Fill a network's parameters; every one that is not written is 0."""
     dtype = np.dtype(domain.dtype)
     hidden = layout.hidden_size
-    zero = jax.tree.map(lambda leaf: np.zeros(leaf.shape, dtype), blank)
+    zero = zeros(blank, dtype)
+    processor = write_processor(layout, diagonal, norm, zero.processor)
+    encoders = dict(zero.encoders.linears)
+    for units in (layout.nodes, layout.edges):
+        for ours, unit in units.items():
+            theirs = program.inputs[ours]
+            row = np.zeros((1, hidden), dtype)
+            row[0, unit] = 1.0
+            encoders[theirs] = Linear(jnp.asarray(row), jnp.asarray(np.zeros(hidden, dtype)))
+    decoders = {
+        name: _decoder(program, domain, layout, component, zero.decoders[name])
+        for name, component in {**program.hints, **program.output}.items()
+    }
+    network = eqx.tree_at(
+        lambda net: (net.encoders.linears, net.processor, net.decoders),
+        zero,
+        (encoders, processor, decoders),
+    )
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), network)
+
+
+def zeros(blank: Network, dtype: np.dtype) -> Network:
+    """A network of the same shape whose parameters are all 0."""
+    return jax.tree.map(lambda leaf: np.zeros(leaf.shape, dtype), blank)
+
+
+def write_processor(layout: Layout, diagonal: float, norm: Ballast | None, gat: GATv2) -> GATv2:
+    """Fill the parameters of a processor that is all 0."""
+    hidden, dtype = layout.hidden_size, gat.value.weight.dtype
 
     def filled(shape: Linear, rows: dict[int, np.ndarray], bias: dict[int, float]) -> Linear:
         weight, offset = np.zeros(shape.weight.shape, dtype), np.zeros(shape.bias.shape, dtype)
@@ -43,7 +72,6 @@ def write(
         return Linear(jnp.asarray(weight), jnp.asarray(offset))
 
     wide = 2 * hidden
-    gat = zero.processor
     attention, state = list(enumerate(layout.attention)), list(enumerate(layout.state))
 
     def of_node(form: Affine, side: Side) -> np.ndarray:
@@ -86,24 +114,7 @@ def write(
         scale, offset = norm.scale * used, norm.offset * used
         normed = LayerNorm(jnp.asarray(scale, dtype), jnp.asarray(offset, dtype))
         processor = eqx.tree_at(lambda g: g.norm, processor, normed)
-
-    encoders = dict(zero.encoders.linears)
-    for units in (layout.nodes, layout.edges):
-        for ours, unit in units.items():
-            theirs = program.inputs[ours]
-            row = np.zeros((1, hidden), dtype)
-            row[0, unit] = 1.0
-            encoders[theirs] = Linear(jnp.asarray(row), jnp.asarray(np.zeros(hidden, dtype)))
-    decoders = {
-        name: _decoder(program, domain, layout, component, zero.decoders[name])
-        for name, component in {**program.hints, **program.output}.items()
-    }
-    network = eqx.tree_at(
-        lambda net: (net.encoders.linears, net.processor, net.decoders),
-        zero,
-        (encoders, processor, decoders),
-    )
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), network)
+    return processor
 
 
 def _decoder(

@@ -6,17 +6,16 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS, get_target
+from mechgap.compiler.verify import posed_batch
 from mechgap.errors import InvalidInput
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
-from mechgap.programs.interpreter import execution_batch
-from mechgap.programs.language import GraphProgram
 from mechgap.programs.library import mechanisms
+from mechgap.programs.phases import AnyProgram
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import TEST_P, sample
@@ -62,12 +61,9 @@ def validation_graphs(network: Network) -> Batch:
     ).trim()
 
 
-def around_program(program: GraphProgram, target: str | None) -> Around:
+def around_program(program: AnyProgram, target: str | None) -> Around:
     """A program's compiled parameters, and initial ones of the same shape."""
-    batch = official(program.task, "validation")
-    if program.posed() != batch.task:
-        inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
-        batch = execution_batch(program, inputs)
+    batch = posed_batch(program, official(program.task, "validation"))
     compiled = _compile_first(program, [target] if target else _TARGETS, 128, batch.nodes)
     untrained = Network.initial(batch.task, jax.random.key(0), compiled.network.config)
     networks = {"compiled": compiled.network, "initial": untrained}
@@ -83,7 +79,7 @@ def _nearest_targets(config: NetworkConfig) -> list[str]:
 
 
 def _compile_first(
-    program: GraphProgram, targets: Sequence[str], hidden_size: int, nodes: int
+    program: AnyProgram, targets: Sequence[str], hidden_size: int, nodes: int
 ) -> Compiled:
     """The program in the first of some targets that takes it."""
     refused: InvalidInput | None = None

@@ -1,8 +1,9 @@
 """Expressions of graph programs: what a node can say about itself, another, its input, an edge.
 
 `self.visit`, `other.idx`, `init.start`, `edge.weight` name values; `&`, `|`, `~` combine flags,
-`+`, `-` and multiplication by a number combine numbers (a flag counts as 0 or 1). An expression
-is a frozen tree: it can be compared, walked, and prints back as the text that made it.
+`+`, `-` and multiplication by a number combine numbers (a flag counts as 0 or 1). Programs with
+phases also ask whether two pointers mean one node (`equal`) and choose between two (`where`). An
+expression is a frozen tree: it can be compared, walked, and prints back as the text that made it.
 """
 
 from collections.abc import Iterator
@@ -161,6 +162,62 @@ class Or(Expression):
 
     def __str__(self) -> str:
         return f"{self._inside(self.left)} | {self._inside(self.right, tighter=True)}"
+
+
+@dataclass(frozen=True)
+class Equal(Expression):
+    """Two pointers, or a pointer and a position, mean the same node."""
+
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"equal({self.left}, {self.right})"
+
+
+@dataclass(frozen=True)
+class Where(Expression):
+    """One value where a flag is set, another where not."""
+
+    flag: Expression
+    then: Expression
+    otherwise: Expression
+
+    def __str__(self) -> str:
+        return f"where({self.flag}, {self.then}, {self.otherwise})"
+
+
+def equal(left: Expression, right: Expression) -> Equal:
+    """Whether two pointers mean the same node: ``equal(other.pi, self.idx)``."""
+    return Equal(left, right)
+
+
+def where(flag: Expression, then: Expression, otherwise: Expression) -> Where:
+    """One value where a flag is set, another where not."""
+    return Where(flag, then, otherwise)
+
+
+def conjuncts(expression: Expression | None) -> Iterator[Expression]:
+    """The parts of an And, or the expression itself; none where there is none."""
+    if isinstance(expression, And):
+        yield from conjuncts(expression.left)
+        yield from conjuncts(expression.right)
+    elif expression is not None:
+        yield expression
+
+
+def disjuncts(expression: Expression) -> Iterator[Expression]:
+    """The parts of an Or, or the expression itself."""
+    if isinstance(expression, Or):
+        yield from disjuncts(expression.left)
+        yield from disjuncts(expression.right)
+    else:
+        yield expression
+
+
+def sides(expression: Expression) -> set[Side]:
+    """Whose values an expression reads."""
+    return {part.side for part in expression.walk() if isinstance(part, Name)}
 
 
 def as_expression(value: "Expression | Number") -> Expression:

@@ -4,26 +4,18 @@ This is the reference: compiled networks are compared with it, and its selection
 ground-truth attention α* of the measures.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, overload
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mechgap.programs.expressions import (
-    Add,
-    And,
-    Constant,
-    Expression,
-    Name,
-    Not,
-    Or,
-    Scale,
-    Side,
-    Subtract,
-)
+from mechgap.programs.evaluation import Values, evaluate, pairwise, pointed, program_inputs
+from mechgap.programs.expressions import Name
 from mechgap.programs.language import Component, Fixpoint, GraphProgram, Kind
+from mechgap.programs.phased_interpreter import PhasedExecution, interpret_phases
+from mechgap.programs.phases import PhasedProgram
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Type
 
@@ -50,39 +42,10 @@ class Execution(NamedTuple):
         return np.eye(self.senders.shape[-1])[self.senders]
 
 
-_Values = Callable[[Name], Any]
-
-
-def evaluate(expression: Expression, values: _Values) -> Any:
-    """An expression's value, given that of every name: NumPy's or JAX's. Flags are 0 and 1."""
-
-    def of(part: Expression) -> Any:
-        return evaluate(part, values)
-
-    match expression:
-        case Name():
-            return values(expression)
-        case Constant(value):
-            return value
-        case Not(flag):
-            return 1.0 - of(flag)
-        case Scale(factor, value):
-            return factor * of(value)
-        case Add(left, right):
-            return of(left) + of(right)
-        case Subtract(left, right):
-            return of(left) - of(right)
-        case And(left, right):
-            return of(left) * of(right)
-        case Or(left, right):
-            return of(left) + of(right) - of(left) * of(right)
-    raise TypeError(f"not an expression: {expression!r}")
-
-
 class Step(NamedTuple):
     """One step of a program, of NumPy's arrays or JAX's."""
 
-    values: _Values
+    values: Values
     eligible: Any
     """Which senders pass the mask, for every receiver."""
     score: Any
@@ -99,7 +62,7 @@ def take_step(
     """Select and update once. `xp` is the arrays' library: `numpy` or `jax.numpy`."""
     adjacent = given["adj"] > 0
     support = adjacent | adjacent.swapaxes(-1, -2)
-    values = _pairwise(given, state)
+    values = pairwise(given, state)
     eligible = support
     if program.mask is not None:
         eligible = eligible & (evaluate(program.mask, values) > 0.5)
@@ -117,10 +80,22 @@ def take_step(
     return Step(values, eligible, score, anyone, sender, after)
 
 
+@overload
 def interpret(
     program: GraphProgram, inputs: Mapping[str, np.ndarray], steps: int | None = None
-) -> Execution:
+) -> Execution: ...
+@overload
+def interpret(
+    program: PhasedProgram, inputs: Mapping[str, np.ndarray], steps: int | None = None
+) -> PhasedExecution: ...
+def interpret(
+    program: GraphProgram | PhasedProgram,
+    inputs: Mapping[str, np.ndarray],
+    steps: int | None = None,
+) -> Execution | PhasedExecution:
     """Run a program on a batch's inputs: `steps` times, or as long as the program says."""
+    if isinstance(program, PhasedProgram):
+        return interpret_phases(program, inputs, steps)
     given = program_inputs(program, inputs, np.float64)
     limit = program.steps if steps is None else steps
     states, taken = [initial_state(program, given)], list[Step]()
@@ -148,12 +123,6 @@ def interpret(
     )
 
 
-def program_inputs(program: GraphProgram, inputs: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
-    """A batch's inputs by the program's names, and the adjacency."""
-    named = {**program.inputs, "adj": "adj"}
-    return {ours: inputs[theirs].astype(dtype) for ours, theirs in named.items()}
-
-
 def _acceptable(program: GraphProgram, step: Step) -> np.ndarray:
     """Eligible senders whose score is the best if indices do not count; else the node itself."""
 
@@ -174,18 +143,6 @@ def initial_state(program: GraphProgram, given: Mapping[str, Any]) -> Mapping[st
         name: nothing + evaluate(value, lambda at: given[at.name])
         for name, value in program.init.items()
     }
-
-
-def _pairwise(given: Mapping[str, Any], state: Mapping[str, Any]) -> _Values:
-    """Every name's value for every receiver (first axis) and sender (second)."""
-
-    def value(name: Name) -> Any:
-        if name.side is Side.EDGE:
-            return np.eye(given["adj"].shape[-1]) if name.name == "loop" else given[name.name]
-        node = state[name.name] if name.name in state else given[name.name]
-        return node[:, None, :] if name.side is Side.OTHER else node[:, :, None]
-
-    return value
 
 
 def _closest(score: np.ndarray) -> np.ndarray:
@@ -227,10 +184,3 @@ def execution_batch(program: GraphProgram, inputs: Mapping[str, np.ndarray]) -> 
         {name: jnp.asarray(values) for name, values in outputs.items()},
         jnp.asarray(lengths, jnp.int32),
     )
-
-
-def pointed(
-    values: Float[np.ndarray, "*times batch nodes"], positions: Float[np.ndarray, "batch nodes"]
-) -> Int[np.ndarray, "*times batch nodes"]:
-    """The nodes at given positions."""
-    return np.abs(values[..., None] - positions[:, None, :]).argmin(-1)

@@ -11,6 +11,7 @@ A program reads as it is written, and `print(program)` gives that text back.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from mechgap.programs.expressions import Expression, as_expression
 from mechgap.tasks.specs import Feature, Location, Stage, Task, Type, get_task
@@ -22,9 +23,19 @@ class Kind(Enum):
     BOOL = "Bool"
     FLOAT = "Float"
     POINTER = "Pointer"
+    CLASS = "Class"
+    CHOICE = "Choice"
+    TOTAL = "Total"
 
 
-HINT_TYPE = {Kind.BOOL: Type.MASK, Kind.FLOAT: Type.SCALAR, Kind.POINTER: Type.POINTER}
+HINT_TYPE = {
+    Kind.BOOL: Type.MASK,
+    Kind.FLOAT: Type.SCALAR,
+    Kind.POINTER: Type.POINTER,
+    Kind.CLASS: Type.CATEGORICAL,
+    Kind.CHOICE: Type.MASK_ONE,
+    Kind.TOTAL: Type.SCALAR,
+}
 
 
 @dataclass(frozen=True)
@@ -33,9 +44,12 @@ class Component:
 
     name: str
     kind: Kind
+    classes: tuple[str, ...] = ()
+    """What a class can be; each is a flag of its own name."""
 
     def __str__(self) -> str:
-        return f'{self.kind.value}("{self.name}")'
+        named = ", ".join(f'"{name}"' for name in (self.name, *self.classes))
+        return f"{self.kind.value}({named})"
 
 
 def Bool(name: str) -> Component:
@@ -51,6 +65,21 @@ def Float(name: str) -> Component:
 def Pointer(name: str) -> Component:
     """A node, held as its position."""
     return Component(name, Kind.POINTER)
+
+
+def Class(name: str, *classes: str) -> Component:
+    """One of several classes, each of which is read as a flag: ``self.white``."""
+    return Component(name, Kind.CLASS, classes)
+
+
+def Choice(name: str) -> Component:
+    """One node of the whole graph, held as a flag that only this node has."""
+    return Component(name, Kind.CHOICE)
+
+
+def Total(name: str) -> Component:
+    """A number of the whole graph."""
+    return Component(name, Kind.TOTAL)
 
 
 class Extreme(Enum):
@@ -97,9 +126,9 @@ class Fixpoint:
 fixpoint = Fixpoint()
 
 
-@dataclass(frozen=True)
-class GraphProgram:
-    """A graph algorithm: its state, one step, and how it meets a task."""
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What all programs have: a state, and how it meets a task."""
 
     name: str
     task: str
@@ -107,22 +136,11 @@ class GraphProgram:
     inputs: Mapping[str, str]
     """The program's names of the task's inputs."""
     hidden: tuple[Component, ...]
-    init: Mapping[str, Expression]
-    """The state before the first step, from each node's own inputs."""
-    select: Selection
-    update: Mapping[str, Expression]
     hints: Mapping[str, Component]
     """Which component is which hint: the task's own, or new ones."""
     output: Mapping[str, Component]
-    mask: Expression | None = None
-    """Who may be selected; everyone where there is none."""
-    steps: int | Fixpoint = field(default=fixpoint)
-    """How long it runs where no hints tell."""
-
-    def __post_init__(self):
-        for part in ("init", "update"):  # a plain number is a constant expression
-            values = {name: as_expression(value) for name, value in getattr(self, part).items()}
-            object.__setattr__(self, part, values)
+    unclaimed: Mapping[str, str] = field(default_factory=dict)
+    """Hints of the task that are not claimed, and why."""
 
     @property
     def components(self) -> Mapping[str, Component]:
@@ -130,13 +148,13 @@ class GraphProgram:
         return {component.name: component for component in self.hidden}
 
     def posed(self) -> Task:
-        """The task that the program solves: CLRS's own if it predicts CLRS's hints and outputs.
+        """The task that the program solves: CLRS's own if it answers for CLRS's hints and outputs.
 
         Otherwise a task with CLRS's inputs and the program's hints and outputs.
         """
         clrs = get_task(self.task)
         own = {f.name: f for f in clrs.features if f.stage is not Stage.INPUT}
-        if set(own) == set(self.hints) | set(self.output):
+        if set(own) == {*self.hints, *self.output, *self.unclaimed}:
             return clrs
         hints = (_feature(name, Stage.HINT, c) for name, c in self.hints.items())
         outputs = (_feature(name, Stage.OUTPUT, c) for name, c in self.output.items())
@@ -150,6 +168,25 @@ class GraphProgram:
             in_dm_clrs=False,
         )
 
+
+@dataclass(frozen=True, kw_only=True)
+class GraphProgram(Program):
+    """A graph algorithm that selects once in a step. `phases` has those that select more often."""
+
+    init: Mapping[str, Expression]
+    """The state before the first step, from each node's own inputs."""
+    select: Selection
+    update: Mapping[str, Expression]
+    mask: Expression | None = None
+    """Who may be selected; everyone where there is none."""
+    steps: int | Fixpoint = field(default=fixpoint)
+    """How long it runs where no hints tell."""
+
+    def __post_init__(self):
+        for part in ("init", "update"):  # a plain number is a constant expression
+            values = {name: as_expression(value) for name, value in getattr(self, part).items()}
+            object.__setattr__(self, part, values)
+
     def __str__(self) -> str:
         return source(self)
 
@@ -158,29 +195,17 @@ class GraphProgram:
 
 
 def _feature(name: str, stage: Stage, component: Component) -> Feature:
-    return Feature(name, stage, Location.NODE, HINT_TYPE[component.kind])
+    classes = max(1, len(component.classes))
+    location = Location.GRAPH if component.kind is Kind.TOTAL else Location.NODE
+    return Feature(name, stage, location, HINT_TYPE[component.kind], classes)
 
 
 def source(program: GraphProgram) -> str:
     """The program as Python text; running it gives an equal program."""
 
-    def named(parts: Mapping[str, Expression]) -> str:
-        lines = "".join(f"        {name}={expression},\n" for name, expression in parts.items())
-        return f"dict(\n{lines}    )"
-
-    def referred(parts: Mapping[str, Component]) -> str:
-        return "{" + ", ".join(f'"{name}": {c.name}' for name, c in parts.items()) + "}"
-
-    quoted = ", ".join(f'"{ours}": "{theirs}"' for ours, theirs in program.inputs.items())
-    declared = "".join(f"{c.name} = {c}\n" for c in program.hidden)
-    hidden = ", ".join(c.name for c in program.hidden)
     mask = "" if program.mask is None else f"    mask={program.mask},\n"
     return (
-        f"{declared}\n{program.name} = GraphProgram(\n"
-        f'    name="{program.name}",\n'
-        f'    task="{program.task}",\n'
-        f"    inputs={{{quoted}}},\n"
-        f"    hidden=({hidden},),\n"
+        f"{opening(program)}"
         f"    init={named(program.init)},\n"
         f"    select={program.select},\n"
         f"{mask}"
@@ -190,3 +215,28 @@ def source(program: GraphProgram) -> str:
         f"    steps={program.steps},\n"
         ")\n"
     )
+
+
+def opening(program: Program) -> str:
+    """The text of a program up to its state."""
+    quoted = ", ".join(f'"{ours}": "{theirs}"' for ours, theirs in program.inputs.items())
+    declared = "".join(f"{c.name} = {c}\n" for c in program.hidden)
+    hidden = ", ".join(c.name for c in program.hidden)
+    return (
+        f"{declared}\n{program.name} = {type(program).__name__}(\n"
+        f'    name="{program.name}",\n'
+        f'    task="{program.task}",\n'
+        f"    inputs={{{quoted}}},\n"
+        f"    hidden=({hidden},),\n"
+    )
+
+
+def named(parts: Mapping[str, Any], indent: str = "    ") -> str:
+    """The text of values by name."""
+    lines = "".join(f"{indent}    {name}={value},\n" for name, value in parts.items())
+    return f"dict(\n{lines}{indent})"
+
+
+def referred(parts: Mapping[str, Component]) -> str:
+    """The text of components by the names of predictions."""
+    return "{" + ", ".join(f'"{name}": {c.name}' for name, c in parts.items()) + "}"

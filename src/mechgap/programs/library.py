@@ -3,15 +3,19 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from mechgap.programs.expressions import edge, init, other, self, zero
+from mechgap.programs.expressions import edge, equal, init, other, self, where, zero
 from mechgap.programs.language import (
     Bool,
+    Choice,
+    Class,
     Float,
     GraphProgram,
     Pointer,
+    Total,
     maximum,
     minimum,
 )
+from mechgap.programs.phases import AnyProgram, Phase, PhasedProgram, becomes, first, grows
 from mechgap.tasks.specs import Task, get_task
 
 visit = Bool("visit")
@@ -105,12 +109,78 @@ strongest_neighbour = GraphProgram(
 )
 """The heaviest edge of every node, as in the first round of Borůvka's algorithm."""
 
-LIBRARY: Mapping[str, GraphProgram] = MappingProxyType(
+color = Class("color", "white", "grey", "black")
+s_prev = Pointer("s_prev")
+s, u, s_last, time = Choice("s"), Choice("u"), Choice("s_last"), Total("time")
+active, discover, here, rooted = Bool("active"), Bool("discover"), Bool("here"), Bool("rooted")
+found, target = Bool("found"), Pointer("target")
+finished, entered = Bool("finished"), Bool("entered")
+
+dfs = PhasedProgram(
+    name="dfs",
+    task="dfs",
+    inputs={"idx": "pos", "link": "adj"},
+    hidden=(
+        *(color, pi, s_prev, s, u, s_last, time),
+        *(active, discover, here, rooted, found, target, finished, entered),
+    ),
+    phases=(
+        Phase(  # return: when a node has finished, the node that it was entered from goes on
+            select=minimum(other.idx),
+            mask=other.finished & equal(other.pi, self.idx),
+            signal=dict(
+                active=other.finished & ~self.finished | self.discover,
+                discover=self.s_last & self.white | self.entered,
+            ),
+        ),
+        Phase(  # choose: the active node looks for a white one; all others look at their parents
+            select=minimum(other.idx),
+            mask=self.active & edge.link & other.white,
+            default=self.pi,
+            signal=dict(
+                found=self.active & other.white,
+                target=other.idx,
+                finished=self.active & ~other.white,
+            ),
+        ),
+        Phase(  # enter: the white node learns by whom it was found
+            select=minimum(other.idx),
+            mask=other.found & equal(other.target, self.idx),
+            update=dict(pi=other.idx),
+            signal=dict(
+                entered=other.found & ~self.found,
+                here=self.active | self.discover,
+                rooted=self.s & ~self.black,
+            ),
+        ),
+    ),
+    conclude=dict(
+        color=becomes(grey=self.entered | self.discover, black=self.finished),
+        s_prev=where(self.black, self.idx, self.pi),
+        s=first(self.rooted, self.white),
+        u=first(self.here, self.white),
+        s_last=first(self.entered, self.here, self.white),
+        time=grows(0.01, self.discover, self.finished),
+    ),
+    hints=dict(pi_h=pi, color=color, s_prev=s_prev, s=s, u=u, v=s_last, s_last=s_last, time=time),
+    output={"pi": pi},
+    unclaimed={
+        "d": "a node would have to count the steps and know its depth (they determine d), and "
+        "programs with phases have no such numbers",
+        "f": "as d",
+        "v": "out of reach: on a finishing step it is the last node, on a starting step the lowest "
+        "white one, and an isolated node cannot tell these steps apart; on all others it is s_last",
+    },
+)
+"""Depth-first search with one active node, which enters its lowest white out-neighbour or
+finishes. A new root needs no message: it is the choice of the lowest white node."""
+
+LIBRARY: Mapping[str, AnyProgram] = MappingProxyType(
     {
         program.name: program
         for program in (
             *(bfs, bfs_parent, bellman_ford),
-            *(reachability, smallest_label, strongest_neighbour),
+            *(reachability, smallest_label, strongest_neighbour, dfs),
         )
     }
 )
@@ -120,8 +190,11 @@ LIBRARY: Mapping[str, GraphProgram] = MappingProxyType(
 def mechanisms(task: Task | str) -> tuple[GraphProgram, ...]:
     """The library's exact mechanisms of a task: programs that predict its hints and outputs.
 
+    Only those that select once in a step: their attention is one per hint, as a learned network's.
+
     >>> [program.name for program in mechanisms("bfs")]
     ['bfs', 'bfs_parent']
     """
     task = get_task(task)
-    return tuple(p for p in LIBRARY.values() if p.task == task.name and p.posed() == task)
+    single = (p for p in LIBRARY.values() if isinstance(p, GraphProgram))
+    return tuple(p for p in single if p.task == task.name and p.posed() == task)

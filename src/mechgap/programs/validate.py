@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mechgap.errors import InvalidInput, unknown
-from mechgap.programs.expressions import And, Constant, Expression, Name, Not, Or, Side
-from mechgap.programs.language import HINT_TYPE, GraphProgram, Kind
-from mechgap.tasks.specs import TASKS, Location, get_task
+from mechgap.programs.expressions import And, Constant, Equal, Expression, Name, Not, Or, Side
+from mechgap.programs.language import HINT_TYPE, GraphProgram, Kind, Program
+from mechgap.tasks.specs import TASKS, Location, Type, get_task
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,7 @@ class Problem:
         return f"{self.name}: {self.text}"
 
 
-def check(program: GraphProgram) -> None:
-    """Refuse a program that has problems, listing all of them."""
-    refuse(program, list(problems(program)))
-
-
-def refuse(program: GraphProgram, found: list[Problem]) -> None:
+def refuse(program: Program, found: list[Problem]) -> None:
     """Raise one error that lists every problem, if there are any."""
     if found:
         listed = "; ".join(f"({i}) {problem}" for i, problem in enumerate(found, 1))
@@ -37,7 +32,7 @@ def problems(program: GraphProgram) -> Iterator[Problem]:
     if program.task not in TASKS:
         yield Problem("unknown-task", str(unknown("task", program.task, TASKS)))
         return
-    yield from _inputs(program)
+    yield from input_problems(program)
     yield from _coverage(program)
     for name, value in program.init.items():
         yield from _names(program, f"init of {name}", value, {Side.SELF, Side.INIT}, initial=True)
@@ -45,15 +40,16 @@ def problems(program: GraphProgram) -> Iterator[Problem]:
     yield from _names(program, "select", program.select.expression, anywhere)
     if program.mask is not None:
         yield from _names(program, "mask", program.mask, anywhere)
-        if not _is_flag(program, program.mask):
+        if not is_flag(program, program.mask):
             yield Problem("wrong-kind", f"the mask '{program.mask}' is not a flag")
     for name, value in program.update.items():
         yield from _names(program, f"update of {name}", value, anywhere)
     yield from _kinds(program)
-    yield from _predictions(program)
+    yield from prediction_problems(program)
 
 
-def _inputs(program: GraphProgram) -> Iterator[Problem]:
+def input_problems(program: Program) -> Iterator[Problem]:
+    """Inputs that the task does not have, and names that are taken."""
     known = {f.name: f for f in get_task(program.task).inputs}
     for ours, theirs in program.inputs.items():
         if theirs not in known:
@@ -99,39 +95,49 @@ def _names(
                           "node input")  # fmt: skip
 
 
-def _is_flag(program: GraphProgram, expression: Expression) -> bool:
+def is_flag(program: Program, expression: Expression) -> bool:
+    """Whether an expression is 0 or 1."""
+    kinds = {f.name: f.type for f in get_task(program.task).inputs}
     match expression:
-        case Name(Side.EDGE, "loop"):
+        case Name(Side.EDGE, "loop") | Equal():
             return True
         case Name(_, name) if name in program.components:
-            return program.components[name].kind is Kind.BOOL
+            return program.components[name].kind in {Kind.BOOL, Kind.CHOICE}
+        case Name(_, name) if any(name in c.classes for c in program.hidden):
+            return True
         case Name(_, name):
-            return program.inputs.get(name) == "s"
+            return kinds.get(program.inputs.get(name, "")) in {Type.MASK, Type.MASK_ONE}
         case Not(flag):
-            return _is_flag(program, flag)
+            return is_flag(program, flag)
         case And(left, right) | Or(left, right):
-            return _is_flag(program, left) and _is_flag(program, right)
+            return is_flag(program, left) and is_flag(program, right)
     return False
+
+
+def mixed_flags(program: Program, whole: Expression) -> Iterator[Problem]:
+    """Numbers that are combined as if they were flags."""
+    for inner in whole.walk():
+        if isinstance(inner, (And, Or, Not)):
+            for child in inner.children:
+                if not is_flag(program, child):
+                    yield Problem("wrong-kind", f"'{child}' in '{inner}' is not a flag")
 
 
 def _kinds(program: GraphProgram) -> Iterator[Problem]:
     parts = [program.select.expression, *program.update.values(), *program.init.values()]
     for part in [*parts, *([program.mask] if program.mask is not None else [])]:
-        for inner in part.walk():
-            if isinstance(inner, (And, Or, Not)):
-                for child in inner.children:
-                    if not _is_flag(program, child):
-                        yield Problem("wrong-kind", f"'{child}' in '{inner}' is not a flag")
+        yield from mixed_flags(program, part)
     for name, component in program.components.items():
         for part in (program.init.get(name), program.update.get(name)):
             is_zero = isinstance(part, Constant) and part.value == 0
             if part is None or component.kind is not Kind.BOOL or is_zero:
                 continue
-            if not _is_flag(program, part):
+            if not is_flag(program, part):
                 yield Problem("wrong-kind", f"'{name}' is a flag, and '{part}' is not")
 
 
-def _predictions(program: GraphProgram) -> Iterator[Problem]:
+def prediction_problems(program: Program) -> Iterator[Problem]:
+    """Predictions of what is not declared, or of another kind than the task's."""
     task = get_task(program.task)
     theirs = {f.name: f for f in (*task.hints, *task.outputs)}
     if not program.output:

@@ -22,30 +22,18 @@ def _pairs(rows: list[tuple[str, str]]) -> Table:
 
 def compiled_view(compiled: Compiled) -> Group:
     """What was compiled, and what is guaranteed."""
-    certificate, network = compiled.certificate, compiled.network
-    domain = certificate.domain
+    network = compiled.network
     headline = Text.assemble(
         (compiled.program.name, "bold"),
         f" for {compiled.target.name} ({compiled.target.summary}): "
         f"{network.parameters:,} parameters, hidden size {network.config.hidden_size}\n",
     )
-    errors = certificate.errors(domain.steps)
     state = ", ".join(unit.label for unit in compiled.hidden_units)
     attention = ", ".join(unit.label for unit in compiled.attention_units)
     guarantees = [
         ("state units", state),
         ("attention units", attention),
-        ("sharpness c", f"{certificate.sharpness:.4g}"),
-        ("mask weight M", f"{certificate.mask_weight:.4g}"),
-        ("certified for", f"up to {domain.nodes} nodes and {domain.steps} steps, {domain.dtype}"),
-        ("positions apart", f"at least {domain.position_gap:.4g}"),
-        (
-            "competing values apart",
-            f"at least {certificate.value_gap(1):.2g} for 1 step, "
-            f"{certificate.value_gap(domain.steps):.2g} for {domain.steps}",
-        ),
-        ("attention error", f"at most {certificate.attention_error:.2g}"),
-        *((f"error of {name}", f"at most {error:.2g}") for name, error in errors.items()),
+        *compiled.certificate.guarantees,
     ]
     return Group(headline, _pairs(guarantees))
 
@@ -61,6 +49,9 @@ def verification_view(compiled: Compiled, found: Verification) -> Group:
     )
     rows = [(f"output {name}", f"{share:.6f}") for name, share in found.outputs.items()]
     rows += [(f"hint {name}", f"{share:.6f}") for name, share in found.hints.items()]
+    for name, missing in found.unclaimed.items():
+        agrees = "not predicted" if missing.share is None else f"{missing.share:.6f}"
+        rows.append((f"hint {name}, not claimed", f"{agrees}: {missing.why}"))
     rows += [
         ("attention, largest difference", f"{found.attention:.2g}"),
         ("graphs outside the certificate", str(found.outside_certificate)),

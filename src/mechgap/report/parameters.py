@@ -15,7 +15,12 @@ from matplotlib.colors import SymLogNorm
 from matplotlib.figure import Figure
 
 from mechgap.compiler.compile import Compiled
-from mechgap.network.decoders import NodeDecoder, PointerDecoder, SimplifiedPointerDecoder
+from mechgap.network.decoders import (
+    GraphDecoder,
+    NodeDecoder,
+    PointerDecoder,
+    SimplifiedPointerDecoder,
+)
 from mechgap.network.encoders import carrier
 from mechgap.network.linear import Linear
 from mechgap.report.style import DIVERGING, STYLE
@@ -49,6 +54,7 @@ class _Names:
         self.attention = _padded([unit.label for unit in layout.attention], hidden)
         self.node = _padded([f"in {name}" for name in layout.nodes], hidden)
         self.edge = _padded([f"edge {name}" for name in layout.edges], hidden)
+        self.graph = _padded(["total"], hidden)
         self.decoder = _padded([f"unit {i + 1}" for i in range(min(3, hidden))], hidden)
         self.features = [*self.node, *(f"h {name}" if name != "·" else "·" for name in self.state)]
         before = [f"prev {name}" if name != "·" else "·" for name in self.state]
@@ -74,6 +80,11 @@ class _Names:
 def _with_bias(linear: Linear) -> np.ndarray:
     """Weights as outputs by inputs, and the bias as a last column."""
     return np.concatenate([np.asarray(linear.weight).T, np.asarray(linear.bias)[:, None]], axis=1)
+
+
+def _numbered(name: str, classes: int) -> list[str]:
+    """A name for every class of a feature."""
+    return [name] if classes == 1 else [f"{name} {i}" for i in range(classes)]
 
 
 def main_matrices(compiled: Compiled) -> list[Matrix]:
@@ -108,17 +119,27 @@ def auxiliary_matrices(compiled: Compiled) -> list[Matrix]:
     """The encoders' and decoders' parameters."""
     names, network = _Names(compiled), compiled.network
     found = []
-    on_nodes = {f.name for f in network.encoders.features if carrier(f) is Location.NODE}
+    units = {Location.NODE: names.node, Location.EDGE: names.edge, Location.GRAPH: names.graph}
+    places = {f.name: units[carrier(f)] for f in network.encoders.features}
     for name, linear in network.encoders.linears.items():
-        rows = names.node if name in on_nodes else names.edge
-        found.append(names.matrix(f"encoder {name}", _with_bias(linear), rows, [name, "1"]))
+        rows = places[name]
+        columns = _numbered(name, linear.weight.shape[0])
+        found.append(names.matrix(f"encoder {name}", _with_bias(linear), rows, [*columns, "1"]))
     read = [*names.read, "1"]
     edges = [*names.edge, "1"]
     for name, decoder in network.decoders.items():
         match decoder:
             case NodeDecoder():
                 values = _with_bias(decoder.linear)
-                found.append(names.matrix(f"decoder {name}", values, [name], read))
+                rows = _numbered(name, len(values))
+                found.append(names.matrix(f"decoder {name}", values, rows, read))
+            case GraphDecoder():
+                for title, linear, columns in (
+                    ("nodes", decoder.nodes, read),
+                    ("graph", decoder.graph, [*names.graph, "1"]),
+                ):
+                    values = _with_bias(linear)
+                    found.append(names.matrix(f"decoder {name}: {title}", values, [name], columns))
             case PointerDecoder():
                 for title, linear, rows, columns in (
                     ("p1 (from)", decoder.pointing, names.decoder, read),

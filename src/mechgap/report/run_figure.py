@@ -77,7 +77,8 @@ def _panel(axes: Axes, compiled: Compiled, batch: Batch, trace: Trace, step: int
             linewidth=1.8 if keeps[i] else 0.6,
         )
         axes.text(x[i], y[i], str(i), ha="center", va="center", zorder=4)
-        shown = "\n".join(_text(c, v[i]) for c, v in values.items() if c.kind is not Kind.BOOL)
+        texts = [_text(c, float(v[i])) for c, v in values.items() if c.kind is not Kind.BOOL]
+        shown = "\n".join(filter(None, texts))
         axes.text(1.55 * x[i], 1.38 * y[i], shown, ha="center", va="center", fontsize=6.5)
     if batch.task.has_source:
         source = int(np.argmax(batch.inputs["s"][0]))
@@ -90,15 +91,27 @@ def _panel(axes: Axes, compiled: Compiled, batch: Batch, trace: Trace, step: int
 
 
 def _decoded(compiled: Compiled, trace: Trace, component: Component, step: int) -> np.ndarray:
-    """A component after a step, as the network predicts it."""
+    """A component after a hint step, as the network predicts it."""
     name = next(name for name, c in compiled.program.hints.items() if c == component)
-    raw = np.asarray(trace.hints[name][step, 0])
-    if component.kind is Kind.POINTER:
-        return raw.argmax(-1)
-    return raw > 0 if component.kind is Kind.BOOL else raw
+    hint = step // compiled.network.config.nb_msg_passing_steps
+    raw = np.asarray(trace.hints[name][hint, 0])
+    match component.kind:
+        case Kind.POINTER | Kind.CLASS:
+            return raw.argmax(-1)
+        case Kind.CHOICE:
+            return np.arange(len(raw)) == raw.argmax()
+        case Kind.TOTAL:
+            return np.full(trace.hidden.shape[2], raw)
+        case Kind.BOOL:
+            return raw > 0
+    return raw
 
 
 def _text(component: Component, value: float) -> str:
     if component.kind is Kind.POINTER:
         return f"{component.name} = {int(value)}"
+    if component.kind is Kind.CLASS:
+        return component.classes[int(value)]
+    if component.kind is Kind.CHOICE:
+        return component.name if value else ""
     return f"{component.name} = {value:.2f}"

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from mechgap.network.network import Step
-from mechgap.programs.interpreter import initial_state, program_inputs, take_step
+from mechgap.programs.evaluation import program_inputs
+from mechgap.programs.interpreter import initial_state, take_step
 from mechgap.programs.language import GraphProgram
 from mechgap.tasks.batch import Batch
 

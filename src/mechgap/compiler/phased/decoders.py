@@ -1,0 +1,168 @@
+"""What is concluded, as predictions: classes, choices and pointers.
+
+- A *class* is the softmax of what a node is, and, with more weight, of what it becomes.
+- A *choice* is one softmax over all nodes: each flag weighs more than all later ones together with
+  the position, which decides the rest.
+- A *total* is its last value, which is a feature of the graph, and the flags that any node has:
+  dm-clrs's decoder takes the largest of each over the nodes.
+- A *pointer* is ``-sharp · |v_i - position_j|``, made of maxima as dm-clrs's decoder is. Of two
+  values, the one that does not hold is moved below all positions, where a maximum misses it.
+"""
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+
+from mechgap.compiler.affine import Affine, term
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.layout import Layout
+from mechgap.compiler.phased.constants import POINTER_SHARE
+from mechgap.compiler.phased.errors import Errors
+from mechgap.compiler.phased.reading import Reading
+from mechgap.errors import InvalidInput
+from mechgap.network.decoders import Decoder, GraphDecoder, NodeDecoder, PointerDecoder
+from mechgap.network.linear import Linear
+from mechgap.programs.expressions import Expression, Name, Side, Where, disjuncts
+from mechgap.programs.language import Component
+from mechgap.programs.phases import Becomes, First, Grows
+
+BELOW = -4.0
+"""Where a value is moved that does not hold."""
+
+
+def decoder(
+    reading: Reading,
+    domain: Domain,
+    layout: Layout,
+    errors: Errors,
+    margin: float,
+    component: Component,
+) -> Decoder:
+    """The decoder that predicts a component at the end of the step."""
+    match reading.program.conclude.get(component.name):
+        case Becomes() as change:
+            logits = class_logits(reading, domain, component, change, errors, margin)
+            return _linear(layout, logits, False)
+        case First() as choice:
+            logits = choice_logits(reading, domain, choice, errors, margin)
+            return _linear(layout, [logits], True)
+        case Grows() as growth:
+            return _total(reading, layout, growth)
+        case Where(flag, then, otherwise):
+            holds = _flag(reading, flag)
+            values = [
+                _value(reading, then) + (BELOW - 1.0) * (Affine({}, 1.0) - holds),
+                _value(reading, otherwise) + (BELOW - 1.0) * holds,
+            ]
+        case _:
+            values = [_value(reading, Name(Side.SELF, component.name))]
+    sharp = (margin + 1.0) / ((1 - 2 * POINTER_SHARE) * domain.position_gap)
+    return _pointer(layout, reading.position, values, sharp)
+
+
+def class_logits(
+    reading: Reading,
+    domain: Domain,
+    component: Component,
+    change: Becomes,
+    errors: Errors,
+    margin: float,
+) -> list[Affine]:
+    """What a node is weighs 1, and every condition 1 more than all before it together."""
+    logits = {name: term(Side.SELF, name) for name in component.classes}
+    weight = 2.0
+    for name, condition in change.conditions.items():
+        flags = [_flag(reading, part) for part in disjuncts(condition)]
+        for flag in flags:
+            logits[name] = logits[name] + weight * flag
+        weight += weight * len(flags)
+    lost = 2 * max(errors.form(form) for form in logits.values())
+    _check(reading, domain, str(change), lost, 1.0)
+    return [(margin / (1.0 - lost)) * form for form in logits.values()]
+
+
+def choice_logits(
+    reading: Reading, domain: Domain, choice: First, errors: Errors, margin: float
+) -> Affine:
+    """Flags by their rank, then the lowest position."""
+    flags = [_flag(reading, flag) for flag in choice.flags]
+    # In units of the position's weight c: what the flags weigh, and what they can be off by.
+    apart = Affine({}, 0.0) - term(Side.SELF, reading.position)
+    heavier = 1.0
+    for flag in reversed(flags):
+        apart = apart + (heavier + 1.0) * flag
+        heavier += heavier + 1.0
+    lost = 2 * errors.form(apart)
+    _check(reading, domain, str(choice), lost, domain.position_gap)
+    return (margin / (domain.position_gap - lost)) * apart
+
+
+def _check(reading: Reading, domain: Domain, conclusion: str, lost: float, apart: float) -> None:
+    """Refuse a decision that errors could turn over."""
+    if lost >= apart / 2:
+        raise InvalidInput(
+            f"{reading.program.name} cannot be certified in {domain.dtype}: '{conclusion}' decides "
+            f"between values that are {apart:.2g} apart and can be off by {lost:.2g}; at most half "
+            "is allowed. Use float64, or positions further apart"
+        )
+
+
+def _total(reading: Reading, layout: Layout, growth: Grows) -> GraphDecoder:
+    form = sum((growth.by * _flag(reading, flag) for flag in growth.flags), Affine())
+    before = np.zeros((layout.hidden_size, 1))
+    before[0] = 1.0
+    return GraphDecoder(
+        nodes=_linear(layout, [form], True).linear,
+        graph=Linear(jnp.asarray(before), jnp.zeros(1)),
+    )
+
+
+def _flag(reading: Reading, expression: Expression) -> Affine:
+    return reading.literal(expression, reading.phases)
+
+
+def _value(reading: Reading, expression: Expression) -> Affine:
+    assert isinstance(expression, Name)
+    return reading.name(expression, reading.phases)
+
+
+def _read(layout: Layout, form: Affine) -> np.ndarray:
+    """A form as weights over ``[features | previous hidden | new hidden]``."""
+    return layout.node_row(form, 2 * layout.hidden_size, 3 * layout.hidden_size)
+
+
+def _linear(layout: Layout, forms: Sequence[Affine], squeeze: bool) -> NodeDecoder:
+    weight = np.stack([_read(layout, form) for form in forms], axis=1)
+    bias = np.array([form.constant for form in forms])
+    return NodeDecoder(Linear(jnp.asarray(weight), jnp.asarray(bias)), squeeze)
+
+
+def _pointer(
+    layout: Layout, position: str, values: Sequence[Affine], sharp: float
+) -> PointerDecoder:
+    """``-2 sharp · max(v_i, p_j)`` for every value and ``sharp · p_j`` once more than values.
+
+    A value below all positions contributes ``-2 sharp · p_j``, of which the last term takes away
+    one each; what depends on i alone changes nothing.
+    """
+    hidden = layout.hidden_size
+    pointing, pointing_bias = np.zeros((3 * hidden, hidden)), np.zeros(hidden)
+    pointed, score = np.zeros((3 * hidden, hidden)), np.zeros((hidden, 1))
+    own = _read(layout, term(Side.SELF, position))
+    for unit, value in enumerate(values):
+        pointing[:, unit], pointing_bias[unit] = _read(layout, value), value.constant
+        pointed[:, unit], score[unit] = own, -2 * sharp
+    last = len(values)
+    pointing_bias[last], pointed[:, last] = BELOW, own
+    score[last] = sharp * (2 * len(values) - 1)
+
+    def linear(weight: np.ndarray, bias: np.ndarray) -> Linear:
+        return Linear(jnp.asarray(weight), jnp.asarray(bias))
+
+    return PointerDecoder(
+        pointing=linear(pointing, pointing_bias),
+        pointed=linear(pointed, np.zeros(hidden)),
+        edge=linear(np.zeros((hidden, hidden)), np.zeros(hidden)),
+        score=linear(score, np.zeros(1)),
+    )

@@ -1,0 +1,123 @@
+"""How far registers can be off, in the worst case over every order of summation.
+
+Flags are restored in every phase, so what they are off by is what one phase adds: rounding, and
+layer norm's drift and noise. Pointers that are kept gather errors for as long as they are only
+remembered.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mechgap.compiler.affine import Affine
+from mechgap.compiler.ballast import Ballast, ballast
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.phased.reading import Reading, written
+from mechgap.compiler.phased.registers import SHUT, STORED, Flag, Number, Register
+from mechgap.compiler.rounding import gamma
+from mechgap.programs.expressions import Name, Side
+
+ALONE = 1 / (1.5 * STORED)
+"""The weight of a flag's first unit where it is read alone."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What everything that is read can be off by."""
+
+    unit: float
+    """The largest relative error of one rounding."""
+    leak: float
+    """How much attention can go to anyone but the selected sender, and how much of a hint's
+    probability to anything but what was decided."""
+    registers: Mapping[str, float]
+    """Of flags, and of pointers that are signals. Inputs are exact."""
+    exact: frozenset[str]
+    written: float
+    """Of what was just written to a pointer."""
+    remembered: float
+    """What one more phase adds to a pointer that is only remembered."""
+
+    def of(self, name: Name) -> float:
+        """How far a flag or input can be off; what is decided comes back as a hint."""
+        return 0.0 if name.name in self.exact else self.registers.get(name.name, self.leak)
+
+    def form(self, form: Affine) -> float:
+        """How far a form of flags can be off."""
+        inherited = sum(abs(value) * self.of(name) for name, value in form.terms.items())
+        elsewhere = sum(map(abs, form.side(Side.OTHER).terms.values()))
+        return inherited + self.leak * elsewhere + rounded(form, self.unit)
+
+    def pointer(self, phases: int) -> float:
+        """How far a pointer can be off that was remembered for so many phases."""
+        return self.written + phases * self.remembered
+
+
+def rounded(form: Affine, unit: float) -> float:
+    """What summing up a form can be off by, each register being read from two units.
+
+    The two units of a flag that is set are 3 / 2 and 1 / 2 of what they stand for. A term is
+    rounded as a weight, as a product and as it is added.
+    """
+    size = abs(form.constant) + 2 * sum(map(abs, form.terms.values()))
+    return gamma(3 * len(form.terms) + 2, unit) * size
+
+
+def balance(
+    reading: Reading, registers: Sequence[Register], domain: Domain, hidden_size: int
+) -> Ballast:
+    """The ballast that carries these registers through layer norm."""
+    sizes = {register.name: _sizes(reading, register) for register in registers}
+
+    def total(phase: int) -> float:
+        """The most that all units can add up to when a phase begins."""
+        alive = [r for r in registers if isinstance(r, Number) or r.phase == phase]
+        return sum(size for register in alive for size in sizes[register.name])
+
+    most = max(total(phase) for phase in range(reading.phases))
+    largest = max(size for each in sizes.values() for size in each)
+    return ballast(most, largest, hidden_size, domain.rounding)
+
+
+def _sizes(reading: Reading, register: Register) -> list[float]:
+    """The largest values of a register's units; of a number's two at most one is above zero."""
+    if isinstance(register, Number):
+        return [1.0]
+    tops = [form.range(reading.bounds)[1] for form in register.forms]
+    return [max(0.0, STORED * (2 * top - cut)) for top in tops for cut in (0.5, 1.5)]
+
+
+def errors(
+    reading: Reading,
+    registers: Sequence[Register],
+    domain: Domain,
+    leak: float,
+    norm: Ballast | None,
+) -> Errors:
+    """What every register can be off by after any number of steps."""
+    unit = domain.rounding
+    drift, noise = (norm.drift, norm.noise) if norm is not None else (0.0, 0.0)
+
+    def flag(register: Flag) -> float:
+        sizes = sum(_sizes(reading, register))
+        pairs = len(register.forms)
+        summed = sum(4 * rounded(form, unit) for form in register.forms)
+        return summed + (drift * sizes + 2 * pairs * noise) / STORED
+
+    def passing(number: Number) -> float:
+        """What one phase adds to a number; where it is open, what shuts it is exactly 0."""
+        shutting = SHUT * ALONE * noise * len(number.shut.terms)
+        return leak + rounded(number.value, unit) + shutting + drift + 2 * noise
+
+    numbers = {r.name: passing(r) for r in registers if isinstance(r, Number)}
+    kept = {*reading.memory, *(written(pointer) for pointer in reading.memory)}
+    just_written = max((numbers[written(pointer)] for pointer in reading.memory), default=0.0)
+    flags = {r.name: flag(r) for r in registers if isinstance(r, Flag)}
+    signals = {name: error for name, error in numbers.items() if name not in kept}
+    return Errors(
+        unit=unit,
+        leak=leak,
+        registers={**flags, **signals},
+        exact=frozenset({*reading.program.inputs, *kept}),
+        written=just_written,
+        remembered=just_written + max((numbers[p] for p in reading.memory), default=0.0),
+    )

@@ -1,0 +1,137 @@
+"""Which registers a name means in which phase.
+
+A signal that is set in phase q lives in a chain of registers, one phase in each: ``f@0`` holds it
+while phase q + 1 runs, ``f@1`` in the phase after, and so on. Each is zero in all other phases. So
+to read a signal in phase p is to ask at the same time whether this is phase p, and what one phase
+does is silent in the others. Classes and choices come in as hints and are the same all through the
+step; pointers are held as differences from the node's own position, which are 0 at the start as
+the hidden state is.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mechgap.compiler.affine import Affine, term
+from mechgap.compiler.layout import position_input
+from mechgap.programs.expressions import Expression, Name, Not, Side
+from mechgap.programs.language import Kind
+from mechgap.programs.phases import Becomes, First, Grows, PhasedProgram
+
+
+def held(signal: str, delay: int) -> str:
+    """The register of a signal so many phases after the one that follows its own."""
+    return f"{signal}@{delay}"
+
+
+def phase_flag(phase: int) -> str:
+    """The register that is set while a phase runs."""
+    return f"phase {phase}"
+
+
+def written(pointer: str) -> str:
+    """The register of what was just written to a pointer, and is added to it in the next phase."""
+    return f"{pointer} written"
+
+
+def refreshed(pointer: str) -> str:
+    """The register that says that a pointer is looked at now, and need not be remembered."""
+    return f"{pointer} refreshed"
+
+
+def alone(register: str) -> str:
+    """A flag by its first unit alone: without any error where it is not set."""
+    return f"{register} alone"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A program's names as affine forms of inputs and registers."""
+
+    program: PhasedProgram
+
+    @property
+    def position(self) -> str:
+        """The input that tells nodes apart."""
+        return position_input(self.program)
+
+    @property
+    def phases(self) -> int:
+        """How many phases a hint step has; also the phase in which it concludes."""
+        return len(self.program.phases)
+
+    @property
+    def memory(self) -> tuple[str, ...]:
+        """The pointers that are kept: those that a phase updates."""
+        return tuple(dict.fromkeys(name for p in self.program.phases for name in p.update))
+
+    def bounds(self, name: Name) -> tuple[float, float]:
+        """The smallest and largest value of an input or register."""
+        signed = {*self.memory, *(written(pointer) for pointer in self.memory)}
+        return (-1.0, 1.0) if name.name in signed else (0.0, 1.0)
+
+    def is_signal_flag(self, name: str) -> bool:
+        """Whether a name is a flag that lives in registers."""
+        component = self.program.components.get(name)
+        return component is not None and component.kind is Kind.BOOL
+
+    def delay(self, signal: str, phase: int) -> int:
+        """How many registers down the chain a phase reads a signal."""
+        set_in = self.program.set_in(signal)
+        assert set_in is not None
+        return (phase - set_in - 1) % self.phases
+
+    def longest_delay(self, signal: str) -> int:
+        """The end of the signal's chain; -1 if nobody reads it."""
+        delays = [self.delay(signal, p) for p, name in self.reads() if name.name == signal]
+        return max(delays, default=-1)
+
+    def reads(self) -> Iterator[tuple[int, Name]]:
+        """Every name that is read, with the phase that reads it."""
+        for i, phase in enumerate(self.program.phases):
+            parts = [phase.select.expression, phase.mask, *phase.update.values()]
+            for part in [*parts, *phase.signal.values()]:
+                yield from ((i, name) for name in part.walk() if isinstance(name, Name))
+        for conclusion in self.program.conclude.values():
+            match conclusion:
+                case Becomes(conditions):
+                    parts = list(conditions.values())
+                case First(flags) | Grows(_, flags):
+                    parts = list(flags)
+                case _:
+                    parts = [conclusion]
+            for part in parts:
+                yield from ((self.phases, name) for name in part.walk() if isinstance(name, Name))
+
+    def name(self, name: Name, phase: int) -> Affine:
+        """What a name is worth in a phase."""
+        if name.name in self.memory:
+            own = term(name.side, self.position)
+            return own + term(name.side, name.name) + term(name.side, written(name.name))
+        if self.program.set_in(name.name) is not None:
+            if self.is_signal_flag(name.name):
+                return term(name.side, held(name.name, self.delay(name.name, phase)))
+            return term(name.side, name.name)
+        return term(name.side, name.name)
+
+    def literal(self, part: Expression, phase: int) -> Affine:
+        """A flag or its negation."""
+        if isinstance(part, Not):
+            return Affine({}, 1.0) - self.literal(part.flag, phase)
+        assert isinstance(part, Name)
+        return self.name(part, phase)
+
+    def conjunction(self, parts: Sequence[Expression], phase: int) -> Affine:
+        """1 where all parts hold in this phase, at most 0 elsewhere and in all other phases."""
+        total = Affine({}, 1.0 - len(parts))
+        for part in parts:
+            total = total + self.literal(part, phase)
+        if not any(isinstance(part, Name) and self.is_signal_flag(part.name) for part in parts):
+            total = total + self.runs(phase) - 1.0
+        return total
+
+    def runs(self, phase: int) -> Affine:
+        """1 while a phase runs. The first is the one without a flag, since all begins at 0."""
+        if phase:
+            return term(Side.SELF, phase_flag(phase))
+        later = (term(Side.SELF, phase_flag(p)) for p in range(1, self.phases))
+        return sum((-1.0 * flag for flag in later), Affine({}, 1.0))

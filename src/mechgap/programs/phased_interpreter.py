@@ -1,0 +1,189 @@
+"""What a program with phases means, phase by phase, in plain NumPy and float64."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from mechgap.programs.evaluation import Values, evaluate, pairwise, pointed, program_inputs
+from mechgap.programs.expressions import Equal, Expression, Name, Side, conjuncts, sides
+from mechgap.programs.language import Component, Kind
+from mechgap.programs.phases import Becomes, First, Grows, Phase, PhasedProgram
+from mechgap.tasks.specs import get_task
+
+State = dict[str, np.ndarray]
+"""Components by name, and the flags of every class; ``[batch, nodes]``."""
+
+
+class PhasedExecution(NamedTuple):
+    """A program's run over a batch of graphs. Time is hint steps times phases."""
+
+    states: Mapping[str, Float[np.ndarray, "hints batch nodes"]]
+    """Every component after every hint step, classes as their number and totals at every node; 0 is
+    the initial state."""
+    senders: Int[np.ndarray, "time batch nodes"]
+    """Whom each node attends to: the selected node, or the default."""
+    selected: Bool[np.ndarray, "time batch nodes"]
+    """Whether anyone passed the mask."""
+    shared: Bool[np.ndarray, "time batch"]
+    """Whether two senders that point to the same node competed for it."""
+    overwritten: Bool[np.ndarray, "time batch"]
+    """Whether a pointer was written that meant another node already."""
+    ages: Int[np.ndarray, "time batch"]
+    """For how many phases a pointer was only remembered, at most: neither written nor, as the
+    default of a node that the mask lets select nobody, looked at."""
+
+    @property
+    def attention(self) -> Float[np.ndarray, "time batch receivers senders"]:
+        """The ground-truth attention α*: 1 at the sender attended to, else 0."""
+        return np.eye(self.senders.shape[-1])[self.senders]
+
+
+def interpret_phases(
+    program: PhasedProgram, inputs: Mapping[str, np.ndarray], steps: int | None = None
+) -> PhasedExecution:
+    """Run a program on a batch's inputs: `steps` times, or as often as the task has hints."""
+    given = program_inputs(program, inputs, np.float64)
+    positions = np.asarray(inputs["pos"], np.float64)
+    batch, nodes = positions.shape
+    if steps is None:
+        steps = max(1, get_task(program.task).max_hints(nodes) - 1)
+    state = initial_state(program, positions)
+    memory = [name for phase in program.phases for name in phase.update]
+    age = {name: np.zeros((batch, nodes), int) for name in memory}
+    states, senders, selected = [_read(program, state)], [], []
+    shared, overwritten, ages = [], [], []
+    for _ in range(steps):
+        for phase in program.phases:
+            idle = ~_may_select(phase, state, (batch, nodes))
+            used = np.zeros((batch, nodes), bool)
+            for name in phase.update:
+                used |= state[name] != positions
+            state, eligible, sender = _take_phase(phase, given, positions, state)
+            anyone = eligible.any(-1)
+            senders.append(sender)
+            selected.append(anyone)
+            compares = any(isinstance(part, Equal) for part in phase.mask.walk())
+            shared.append((eligible.sum(-1) > 1).any(-1) & compares)
+            overwritten.append((anyone & used).any(-1))
+            for name in age:
+                afresh = anyone if name in phase.update else np.zeros_like(anyone)
+                if phase.default is not None and phase.default.name == name:
+                    afresh = afresh | idle
+                age[name] = np.where(afresh, 0, age[name] + 1)
+            ages.append(np.max([a.max(-1) for a in age.values()] or [np.zeros(batch, int)], 0))
+        state = _conclude(program, given, positions, state)
+        states.append(_read(program, state))
+    return PhasedExecution(
+        states={name: np.stack([s[name] for s in states]) for name in states[0]},
+        senders=np.stack(senders),
+        selected=np.stack(selected),
+        shared=np.stack(shared),
+        overwritten=np.stack(overwritten),
+        ages=np.stack(ages),
+    )
+
+
+def initial_state(program: PhasedProgram, positions: np.ndarray) -> State:
+    """Everything before the first step."""
+    state = {}
+    nothing = np.zeros_like(positions)
+    for component in program.hidden:
+        if component.kind is Kind.CLASS:
+            state |= dict.fromkeys(component.classes, nothing)
+            state[component.classes[0]] = nothing + 1
+        elif component.kind is Kind.POINTER:
+            state[component.name] = positions
+        elif component.kind is Kind.CHOICE:
+            state[component.name] = _one_hot(positions.argmin(-1), positions.shape[-1])
+        else:
+            state[component.name] = nothing
+    return state
+
+
+def _may_select(phase: Phase, state: State, shape: tuple[int, int]) -> np.ndarray:
+    """Which nodes have what the mask asks of a receiver."""
+    may = np.ones(shape, bool)
+    for part in conjuncts(phase.mask):
+        if sides(part) == {Side.SELF}:
+            may &= evaluate(part, partial(_own, {}, state)) > 0.5
+    return may
+
+
+def _take_phase(
+    phase: Phase, given: Mapping[str, np.ndarray], positions: np.ndarray, state: State
+) -> tuple[State, np.ndarray, np.ndarray]:
+    """The state after a phase, who was eligible for whom, and who was attended to."""
+    adjacent = given["adj"] > 0
+    values = pairwise(given, state)
+    eligible = (adjacent | adjacent.swapaxes(-1, -2)) & (evaluate(phase.mask, values) > 0.5)
+    anyone = eligible.any(-1)
+    score = phase.select.sign * evaluate(phase.select.expression, values)
+    lowest = np.where(eligible, score, np.inf).argmin(-1)
+    default = np.arange(positions.shape[-1])
+    if phase.default is not None:
+        default = pointed(state[phase.default.name], positions)
+    sender = np.where(anyone, lowest, default)
+    after = dict(state)
+    for name, expression in phase.update.items():
+        after[name] = np.where(anyone, _at_sender(expression, values, sender), state[name])
+    for name, expression in phase.signal.items():
+        after[name] = _at_sender(expression, values, sender)
+    return after, eligible, sender
+
+
+def _at_sender(expression: Expression, values: Values, sender: np.ndarray) -> np.ndarray:
+    """An expression with the node attended to as `other`."""
+    nodes = sender.shape[-1]
+    of_pairs = np.broadcast_to(evaluate(expression, values), (*sender.shape, nodes))
+    return np.take_along_axis(of_pairs, sender[..., None], axis=-1)[..., 0]
+
+
+def _own(given: Mapping[str, np.ndarray], state: State, name: Name) -> np.ndarray:
+    """A node's own value of a name."""
+    return state[name.name] if name.name in state else given[name.name]
+
+
+def _conclude(
+    program: PhasedProgram,
+    given: Mapping[str, np.ndarray],
+    positions: np.ndarray,
+    state: State,
+) -> State:
+    """Decide classes and choices, all from what they were before."""
+    values = partial(_own, given, state)
+    after = dict(state)
+    for name, conclusion in program.conclude.items():
+        match conclusion:
+            case Becomes(conditions):
+                for trigger, condition in conditions.items():
+                    holds = evaluate(condition, values) > 0.5
+                    for label in program.components[name].classes:
+                        after[label] = np.where(holds, float(label == trigger), after[label])
+            case First(flags):
+                order = [positions, *(-evaluate(flag, values) for flag in reversed(flags))]
+                chosen = np.lexsort(order, axis=-1)[..., 0]
+                after[name] = _one_hot(chosen, positions.shape[-1])
+            case Grows(by, flags):
+                held = sum(evaluate(flag, values).max(-1, keepdims=True) for flag in flags)
+                after[name] = state[name] + by * held
+            case _:
+                after[name] = evaluate(conclusion, values)
+    return after
+
+
+def _read(program: PhasedProgram, state: State) -> State:
+    """Every component's value: a class is the number of its flag."""
+    return {component.name: _value(component, state) for component in program.hidden}
+
+
+def _value(component: Component, state: State) -> np.ndarray:
+    if component.kind is Kind.CLASS:
+        return np.stack([state[name] for name in component.classes]).argmax(0).astype(float)
+    return state[component.name]
+
+
+def _one_hot(chosen: np.ndarray, nodes: int) -> np.ndarray:
+    return np.eye(nodes)[chosen]

@@ -1,0 +1,143 @@
+"""Programs that select several times in a hint step: phases, and what they conclude.
+
+A *phase* is a selection with its own mask, as in a `GraphProgram`, and everything that it does not
+name is kept. Where somebody was selected, `update` gives pointers their next value. A *signal* is
+evaluated in its phase for every node, where nobody was selected with the `default` as `other`: the
+node itself, or the node that a pointer of its own means. It lasts until its phase comes again.
+
+At the end of the step the program *concludes*: classes and choices are decided from the signals,
+and totals grow.
+Through the step they are read as they were before it.
+
+In the beginning flags are not set, a class is its first, a choice is the lowest node, a pointer
+means the node itself, and totals are 0: CLRS's first hint.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mechgap.programs.expressions import Expression, Name
+from mechgap.programs.language import (
+    GraphProgram,
+    Program,
+    Selection,
+    named,
+    opening,
+    referred,
+)
+
+
+@dataclass(frozen=True)
+class Becomes:
+    """The next class of a node: the last of these whose condition holds, else the one it has."""
+
+    conditions: Mapping[str, Expression]
+
+    def __str__(self) -> str:
+        listed = ", ".join(f"{name}={condition}" for name, condition in self.conditions.items())
+        return f"becomes({listed})"
+
+
+def becomes(**conditions: Expression) -> Becomes:
+    """Change a node's class: ``becomes(black=self.finished)``."""
+    return Becomes(conditions)
+
+
+@dataclass(frozen=True)
+class First:
+    """One node of the whole graph: that with the first flag, or, if nobody has it, the second, ….
+
+    Of several, one that has later flags as well; then the lowest.
+    """
+
+    flags: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        return f"first({', '.join(map(str, self.flags))})"
+
+
+def first(*flags: Expression) -> First:
+    """Choose a node: ``first(self.entered, self.white)``."""
+    return First(flags)
+
+
+@dataclass(frozen=True)
+class Grows:
+    """A total that grows by so much for each of the flags that any node has."""
+
+    by: float
+    flags: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        return f"grows({self.by:g}, {', '.join(map(str, self.flags))})"
+
+
+def grows(by: float, *flags: Expression) -> Grows:
+    """Count steps in which something happens: ``grows(0.01, self.finished)``."""
+    return Grows(by, flags)
+
+
+Conclusion = Becomes | First | Grows | Expression
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One selection."""
+
+    select: Selection
+    mask: Expression
+    """Who may be selected."""
+    default: Name | None = None
+    """Whom to attend to where nobody passes: a pointer's node; the node itself if None."""
+    update: Mapping[str, Expression] = field(default_factory=dict)
+    """Pointers, where somebody was selected."""
+    signal: Mapping[str, Expression] = field(default_factory=dict)
+    """Flags and pointers, for every node."""
+
+    def __str__(self) -> str:
+        inner = "            "
+        default = "" if self.default is None else f"{inner}default={self.default},\n"
+        update = f"{inner}update={named(self.update, inner)},\n" if self.update else ""
+        signal = f"{inner}signal={named(self.signal, inner)},\n" if self.signal else ""
+        return (
+            f"Phase(\n{inner}select={self.select},\n{inner}mask={self.mask},\n"
+            f"{default}{update}{signal}        )"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhasedProgram(Program):
+    """A graph algorithm whose hint step has several phases."""
+
+    phases: tuple[Phase, ...]
+    conclude: Mapping[str, Conclusion]
+    """Classes, choices, totals, and pointers that follow from others, at the end of the step."""
+
+    def __str__(self) -> str:
+        return source(self)
+
+    def __hash__(self) -> int:
+        return hash(source(self))
+
+    def set_in(self, name: str) -> int | None:
+        """The phase that a signal is set in; None for what is no signal."""
+        return next((i for i, phase in enumerate(self.phases) if name in phase.signal), None)
+
+
+AnyProgram = GraphProgram | PhasedProgram
+"""A program, however often it selects in a step."""
+
+
+def source(program: PhasedProgram) -> str:
+    """The program as Python text; running it gives an equal program."""
+    phases = "".join(f"        {phase},\n" for phase in program.phases)
+    reasons = "".join(f'        "{name}": "{why}",\n' for name, why in program.unclaimed.items())
+    return (
+        f"{opening(program)}"
+        f"    phases=(\n{phases}    ),\n"
+        f"    conclude={named(program.conclude)},\n"
+        f"    hints={referred(program.hints)},\n"
+        f"    output={referred(program.output)},\n"
+        f"    unclaimed={{\n{reasons}    }},\n"
+        ")\n"
+    )

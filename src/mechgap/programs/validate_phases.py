@@ -1,0 +1,153 @@
+"""Every reason why a program with phases makes no sense, all at once, by name."""
+
+from collections.abc import Iterator
+
+from mechgap.errors import unknown
+from mechgap.programs.expressions import Equal, Expression, Name, Side, Where
+from mechgap.programs.language import Component, Kind
+from mechgap.programs.phases import Becomes, First, Grows, PhasedProgram
+from mechgap.programs.validate import (
+    Problem,
+    input_problems,
+    is_flag,
+    mixed_flags,
+    prediction_problems,
+)
+from mechgap.tasks.specs import TASKS, Location, get_task
+
+
+def phase_problems(program: PhasedProgram) -> Iterator[Problem]:
+    """The reasons, in the order in which a program is written."""
+    if program.task not in TASKS:
+        yield Problem("unknown-task", str(unknown("task", program.task, TASKS)))
+        return
+    yield from input_problems(program)
+    yield from _labels(program)
+    for component in program.hidden:
+        yield from _setters(program, component)
+    named = [*program.conclude, *(n for p in program.phases for n in (*p.update, *p.signal))]
+    for name in named:
+        if name not in program.components:
+            yield Problem("unknown-component", f"'{name}' is set, which is not declared")
+    for where, expression, wants_flag in _expressions(program):
+        concludes = where.startswith("conclusion")
+        sides = {Side.SELF} if concludes else {Side.SELF, Side.OTHER, Side.EDGE}
+        yield from _names(program, where, expression, sides)
+        yield from mixed_flags(program, expression)
+        if wants_flag and not is_flag(program, expression):
+            yield Problem("wrong-kind", f"{where}: '{expression}' is not a flag")
+        yield from _compared(program, where, expression)
+    for i, phase in enumerate(program.phases):
+        if phase.default is not None and not _is_pointer(program, phase.default):
+            yield Problem("wrong-kind", f"the default of phase {i}, {phase.default}, is no pointer")
+    yield from prediction_problems(program)
+    yield from _unexplained(program)
+
+
+def _labels(program: PhasedProgram) -> Iterator[Problem]:
+    taken = {*program.components, *program.inputs}
+    for component in program.hidden:
+        for label in component.classes:
+            if label in taken:
+                yield Problem("name-clash", f"the class '{label}' has the name of something else")
+            taken.add(label)
+
+
+def _setters(program: PhasedProgram, component: Component) -> Iterator[Problem]:
+    """Flags are signals, classes become, choices are the first, totals grow, pointers are any."""
+    name = component.name
+    signals = sum(name in phase.signal for phase in program.phases)
+    updates = sum(name in phase.update for phase in program.phases)
+    conclusion = program.conclude.get(name)
+    ways = signals + bool(updates) + (conclusion is not None)
+    if ways != 1:
+        yield Problem(
+            "set-not-once", f"'{name}' must be a signal, be updated or be concluded; it is {ways}"
+        )
+    allowed = {
+        Kind.BOOL: bool(signals),
+        Kind.POINTER: bool(signals or updates) or isinstance(conclusion, Where),
+        Kind.CLASS: isinstance(conclusion, Becomes),
+        Kind.CHOICE: isinstance(conclusion, First),
+        Kind.TOTAL: isinstance(conclusion, Grows),
+    }
+    if ways == 1 and not allowed.get(component.kind, False):
+        yield Problem("wrong-kind", f"{component} cannot be set in this way")
+    if isinstance(conclusion, Becomes):
+        for label in conclusion.conditions:
+            if label not in component.classes:
+                yield Problem("unknown-class", f"'{name}' has no class '{label}'")
+
+
+def _expressions(program: PhasedProgram) -> Iterator[tuple[str, Expression, bool]]:
+    """Every expression, where it stands, and whether it must be a flag."""
+    declared = program.components
+    for i, phase in enumerate(program.phases):
+        yield f"selection of phase {i}", phase.select.expression, False
+        yield f"mask of phase {i}", phase.mask, True
+        for name, value in {**phase.update, **phase.signal}.items():
+            yield (
+                f"'{name}' in phase {i}",
+                value,
+                name in declared and (declared[name].kind is Kind.BOOL),
+            )
+    for name, conclusion in program.conclude.items():
+        where = f"conclusion of '{name}'"
+        match conclusion:
+            case Becomes(conditions):
+                yield from ((where, condition, True) for condition in conditions.values())
+            case First(flags) | Grows(_, flags):
+                yield from ((where, flag, True) for flag in flags)
+            case Where(flag, then, otherwise):
+                yield where, flag, True
+                yield from ((where, value, False) for value in (then, otherwise))
+            case _:
+                yield where, conclusion, False
+
+
+def _names(
+    program: PhasedProgram, where: str, whole: Expression, sides: set[Side]
+) -> Iterator[Problem]:
+    locations = {f.name: f.location for f in get_task(program.task).inputs}
+    totals = {c.name for c in program.hidden if c.kind is Kind.TOTAL}
+    state = {*program.components, *(label for c in program.hidden for label in c.classes)}
+    for part in whole.walk():
+        if not isinstance(part, Name):
+            continue
+        place = Location.EDGE if part.side is Side.EDGE else Location.NODE
+        is_input = locations.get(program.inputs.get(part.name, "")) is place
+        if part.side not in sides:
+            yield Problem("wrong-side", f"{where} may not read {part}")
+        elif part.name in totals:
+            yield Problem("wrong-side", f"{where} reads {part}, which no node knows")
+        elif not is_input and (place is Location.EDGE or part.name not in state):
+            yield Problem("unknown-name", f"{where} reads {part}, which is neither declared nor an "
+                          "input")  # fmt: skip
+
+
+def _compared(program: PhasedProgram, where: str, whole: Expression) -> Iterator[Problem]:
+    for part in whole.walk():
+        if isinstance(part, Equal):
+            for side in (part.left, part.right):
+                if not (isinstance(side, Name) and _means_a_node(program, side)):
+                    yield Problem("wrong-kind", f"{where}: '{side}' in '{part}' is no pointer")
+
+
+def _is_pointer(program: PhasedProgram, name: Name) -> bool:
+    component = program.components.get(name.name)
+    return component is not None and component.kind is Kind.POINTER
+
+
+def _means_a_node(program: PhasedProgram, name: Name) -> bool:
+    return _is_pointer(program, name) or program.inputs.get(name.name) == "pos"
+
+
+def _unexplained(program: PhasedProgram) -> Iterator[Problem]:
+    """A program's first hint is the task's, so it answers for all of the task's hints."""
+    task = get_task(program.task)
+    hints, own = {f.name for f in task.hints}, {f.name for f in (*task.hints, *task.outputs)}
+    for name in hints - {*program.hints, *program.unclaimed}:
+        yield Problem("unexplained-hint", f"'{name}' is neither predicted nor unclaimed for a "
+                      "reason")  # fmt: skip
+    for name in {*program.hints, *program.output, *program.unclaimed} - own:
+        yield Problem("unknown-hint", f"{task.name} has no '{name}'")
