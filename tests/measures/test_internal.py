@@ -106,13 +106,13 @@ def test_ties_that_a_correct_search_could_break_otherwise():
     data = make_data("square", from_graphs("bfs", square, 0))
     truth = data.truths[0]
     assert truth.senders[1, 0, 2] == 1
-    other_way = GroundTruth("other", truth.senders.at[1, 0, 2].set(3), truth.acceptable)
+    other_way = GroundTruth("other", 1, truth.senders.at[1, 0, 2].set(3), truth.acceptable)
     gap = internal_gap(other_way.attention, truth, data)
     assert gap.tv > 0
     assert gap.tv_tied == gap.tv_tied_active == 0
     assert gap.top1_active < 1
     assert gap.top1_tied_active == 1
-    wrong = GroundTruth("wrong", truth.senders.at[1, 0, 2].set(2), truth.acceptable)
+    wrong = GroundTruth("wrong", 1, truth.senders.at[1, 0, 2].set(2), truth.acceptable)
     assert internal_gap(wrong.attention, truth, data).tv_tied_active > 0
 
 
@@ -137,8 +137,8 @@ def test_attention_outside_the_graph_is_told(graphs):
 
 
 def test_another_shape_is_refused(graphs):
-    with pytest.raises(InvalidInput, match="one step per hint"):
-        internal_gap(graphs.truths[0].attention[:1], graphs.truths[0], graphs)
+    with pytest.raises(InvalidInput, match="same number of steps for every hint"):
+        internal_gap(graphs.truths[0].attention[1:], graphs.truths[0], graphs)
 
 
 def test_long_traces_are_long():
@@ -152,4 +152,5 @@ def test_long_traces_are_long():
 
 def test_mechanisms():
     assert [p.name for p in mechanisms("bellman_ford")] == ["bellman_ford"]
-    assert mechanisms("dfs") == ()
+    assert [p.name for p in mechanisms("dfs")] == ["dfs"]
+    assert mechanisms("dfs_simplified") == ()

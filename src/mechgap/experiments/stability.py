@@ -6,6 +6,7 @@ from typing import Any
 from mechgap.compiler.target import get_target
 from mechgap.errors import unknown
 from mechgap.programs.library import LIBRARY
+from mechgap.programs.phases import PhasedProgram
 from mechgap.training.recipe import Recipe, make_recipe
 
 _EVERY = (10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 5000, 7000, 10_000)
@@ -20,7 +21,7 @@ def stability_recipe(
     """
     if program not in LIBRARY:
         raise unknown("program", program, LIBRARY)
-    shape = get_target(target)
+    shape, written = get_target(target), LIBRARY[program]
     sizes = {"train_lengths": (16,), "length_generalize": False} if shape.pre_attention_bias else {}
     values = {
         "start_from": f"{program}:{target}",
@@ -28,12 +29,13 @@ def stability_recipe(
         "use_ln": shape.layer_norm,
         "use_edge_info": shape.edge_information,
         "use_pre_att_bias": shape.pre_attention_bias,
+        "nb_msg_passing_steps": len(written.phases) if isinstance(written, PhasedProgram) else 1,
         "eval_every": 10,
         "test_every": 50,
         **sizes,
         **(overrides or {}),
     }
-    return make_recipe(LIBRARY[program].task, overrides=values)
+    return make_recipe(written.task, overrides=values)
 
 
 def snapshot_steps(recipe: Recipe) -> list[int]:

@@ -23,10 +23,20 @@ def accuracy(network: Network, data: Data, attention: Attention | None = None) -
     replace = None
     if attention is not None:
         one = jnp.mean(attention, axis=2, keepdims=True)
-        heads = network.config.nb_heads
-        replace = {"attention": jnp.repeat(one, heads, axis=2)}
+        if len(one) == data.batch.steps:
+            one = jnp.repeat(one, network.config.nb_msg_passing_steps, axis=0)
+        replace = {"attention": jnp.repeat(one, network.config.nb_heads, axis=2)}
     trace = run(network, data.batch, replace=replace)
     return float(output_scores(data.batch, trace.outputs)["score"])
+
+
+def can_force(network: Network, data: Data, attention: Attention) -> bool:
+    """Whether an attention says what to do in every message-passing step of a network.
+
+    It has one for each, or one for each hint, which is then used in all steps of the hint.
+    """
+    hints = data.batch.steps
+    return len(attention) in (hints, hints * network.config.nb_msg_passing_steps)
 
 
 def forced(network: Network, data: Data) -> Mapping[str, float]:
@@ -35,5 +45,9 @@ def forced(network: Network, data: Data) -> Mapping[str, float]:
     given = {**given, **fixed_yardsticks(data)}
     return {
         "own": accuracy(network, data),
-        **{name: accuracy(network, data, attention) for name, attention in given.items()},
+        **{
+            name: accuracy(network, data, attention)
+            for name, attention in given.items()
+            if can_force(network, data, attention)
+        },
     }

@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Int
 
 from mechgap.errors import InvalidInput
 from mechgap.programs.interpreter import interpret
-from mechgap.programs.language import GraphProgram
 from mechgap.programs.library import mechanisms
+from mechgap.programs.phases import AnyProgram, PhasedProgram
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.specs import Task, get_task
@@ -27,9 +27,14 @@ _LONG_SEARCHED = 512
 
 
 class GroundTruth(eqx.Module):
-    """Whom an exact mechanism attends to on some graphs: the interpreter's selection α*."""
+    """Whom an exact mechanism attends to on some graphs: the interpreter's selection α*.
+
+    Time is hint steps times the mechanism's phases.
+    """
 
     mechanism: str = eqx.field(static=True)
+    phases: int = eqx.field(static=True)
+    """How often it selects in a hint step."""
     senders: Int[Array, "time batch receivers"]
     acceptable: Bool[Array, "time batch receivers senders"]
     """Whom another correct run could have chosen: ties broken otherwise."""
@@ -64,14 +69,15 @@ class Data(eqx.Module):
         return jnp.arange(self.batch.steps)[:, None] < jnp.maximum(1, self.batch.lengths - 1)
 
 
-def ground_truth(program: GraphProgram, batch: Batch) -> GroundTruth:
+def ground_truth(program: AnyProgram, batch: Batch) -> GroundTruth:
     """A program's selection on the graphs of a batch, for as many steps as a network takes."""
     inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
     run = interpret(program, inputs, batch.steps)
-    return GroundTruth(program.name, jnp.asarray(run.senders), jnp.asarray(run.acceptable))
+    phases = len(program.phases) if isinstance(program, PhasedProgram) else 1
+    return GroundTruth(program.name, phases, jnp.asarray(run.senders), jnp.asarray(run.acceptable))
 
 
-def make_data(name: str, batch: Batch, programs: Sequence[GraphProgram] | None = None) -> Data:
+def make_data(name: str, batch: Batch, programs: Sequence[AnyProgram] | None = None) -> Data:
     """A batch with its ground truths; there are none where no exact mechanism is known."""
     programs = mechanisms(batch.task) if programs is None else programs
     return Data(name, batch, tuple(ground_truth(program, batch) for program in programs))

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mechgap.measures.data import Data
+from mechgap.measures.internal import by_phases
 from mechgap.network.decoders import postprocess
 from mechgap.network.trace import Trace
 from mechgap.tasks.specs import Feature, Type
@@ -31,9 +32,15 @@ def example_graphs(data: Data) -> Arrays:
 
 
 def example_run(data: Data, trace: Trace) -> Arrays:
-    """What a network did on them: attention (mean of heads), and decided hints and outputs."""
+    """What a network did on them: attention (mean of heads), and decided hints and outputs.
+
+    Attention is what each phase of the first mechanism is compared with; where no mechanism is
+    known, that of the last message-passing step of every hint.
+    """
     task = data.batch.task
-    found = {"attention": jnp.mean(trace.attention[:, :EXAMPLES], axis=2)}
+    last = trace.attention.reshape(trace.steps, -1, *trace.attention.shape[1:])[:, -1]
+    attention = by_phases(trace.attention, data.truths[0], data) if data.truths else last
+    found = {"attention": jnp.mean(attention[:, :EXAMPLES], axis=2)}
     if trace.hints:
         some = {f.name: trace.hints[f.name][:, :EXAMPLES] for f in task.hints}
         found |= {f"hints/{f.name}": _decided(f, some[f.name]) for f in task.hints}

@@ -6,6 +6,10 @@ With one row per valid step t, sample and receiver, and n nodes:
     l1      Σ |α̂ - α*| / (t·n)      in [0, 2]
     tv      Σ |α̂ - α*| / (2·t·n)    in [0, 1]: the share of attention that is elsewhere
 
+A mechanism can select several times in a hint step (its *phases*), and a network can pass messages
+several times. Where they do so equally often, they are compared in order. Otherwise each phase is
+compared with the message-passing step that is nearest to it on all graphs together.
+
 All pairs of nodes count. A pointer that a network predicts and is fed back can let it attend to a
 node that is no neighbour; what it attends there is a difference like any other, and its share is
 told as `off_graph`. Numbers are means over a sample's rows, then over samples.
@@ -56,6 +60,9 @@ class Gap:
     tv_by_step: np.ndarray
     tv_active_by_step: np.ndarray
     tv_by_sample: np.ndarray
+    tv_by_phase: np.ndarray
+    tv_active_by_phase: np.ndarray
+    top1_active_by_phase: np.ndarray
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -95,26 +102,57 @@ def row_l1(a: Float[Array, "*rows senders"], b: Float[Array, "*rows senders"]) -
 
 def internal_gap(attention: Attention, truth: GroundTruth, data: Data) -> Gap:
     """The gap between some attention on the data's graphs and a mechanism's."""
-    expected = truth.senders.shape
-    if attention.shape[:2] != expected[:2] or attention.shape[-1] != expected[-1]:
+    steps, (_, graphs, nodes) = data.batch.steps, truth.senders.shape
+    time, batch, _, *pairs = attention.shape
+    if time % steps or batch != graphs or pairs != [nodes, nodes]:
         raise InvalidInput(
-            "attention must have one step per hint on these graphs, "
-            f"[{expected[0]}, {expected[1]}, heads, {expected[2]}, {expected[2]}]; got "
-            f"{list(attention.shape)}. Networks with several message-passing steps per hint have "
-            "no counterpart here"
+            "attention must have the same number of steps for every hint of these graphs, "
+            f"[{steps} × steps, {graphs}, heads, {nodes}, {nodes}]; got {list(attention.shape)}"
         )
     found = jax.tree.map(np.asarray, _internal_gap(attention, truth, data))
     numbers: dict[str, Any] = {k: float(v) if v.ndim == 0 else v for k, v in found.items()}
     return Gap(mechanism=truth.mechanism, **numbers)
 
 
+def by_phases(attention: Attention, truth: GroundTruth, data: Data) -> Attention:
+    """For every phase of a mechanism the message-passing step that it is compared with."""
+    hints, phases = data.batch.steps, truth.phases
+    if attention.shape[0] == hints * phases:
+        return attention
+    steps = attention.reshape(hints, -1, *attention.shape[1:])
+    exact = truth.attention.reshape(hints, phases, *truth.attention.shape[1:])
+    valid = data.valid[..., None]
+
+    def apart(step: Array, phase: Array) -> Array:
+        return mean(row_l1(jnp.mean(step, axis=2), phase[:, :, 0]), valid)
+
+    nearest = [
+        jnp.argmin(jnp.stack([apart(steps[:, s], exact[:, p]) for s in range(steps.shape[1])]))
+        for p in range(phases)
+    ]
+    return steps[:, jnp.stack(nearest)].reshape(hints * phases, *attention.shape[1:])
+
+
 @eqx.filter_jit
 def _internal_gap(attention: Attention, truth: GroundTruth, data: Data) -> dict[str, Array]:
     nodes = attention.shape[-1]
+    attention = by_phases(attention, truth, data)
     per_head = attention
     attention = jnp.mean(attention, axis=2)
-    valid = jnp.broadcast_to(data.valid[..., None], truth.senders.shape)
+    valid = jnp.repeat(data.valid, truth.phases, axis=0)[..., None]
+    valid = jnp.broadcast_to(valid, truth.senders.shape)
     active = valid & truth.active
+
+    def of_hints(rows: Array) -> Array:
+        """The phases of a hint step beside each other, as so many more rows."""
+        several = rows.reshape(data.batch.steps, truth.phases, *rows.shape[1:])
+        return jnp.concatenate(list(jnp.moveaxis(several, 1, 0)), axis=-1)
+
+    def of_phases(rows: Array) -> Array:
+        """Every phase as one step."""
+        several = rows.reshape(data.batch.steps, truth.phases, *rows.shape[1:])
+        return jnp.concatenate(list(several), axis=-1)
+
     star = truth.attention[:, :, 0]
     apart = row_l1(attention, star)
     tied = 1 - jnp.sum(jnp.where(truth.acceptable, attention, 0), -1)
@@ -142,9 +180,12 @@ def _internal_gap(attention: Attention, truth: GroundTruth, data: Data) -> dict[
         "entropy": mean(entropy, valid),
         "sharpness": 1 - mean(relative, choice),
         "off_graph": mean(off, valid),
-        "tv_by_step": by_step(apart, valid) / 2,
-        "tv_active_by_step": by_step(apart, active) / 2,
+        "tv_by_step": by_step(of_hints(apart), of_hints(valid)) / 2,
+        "tv_active_by_step": by_step(of_hints(apart), of_hints(active)) / 2,
         "tv_by_sample": by_sample(apart, valid) / 2,
+        "tv_by_phase": by_step(of_phases(apart), of_phases(valid)) / 2,
+        "tv_active_by_phase": by_step(of_phases(apart), of_phases(active)) / 2,
+        "top1_active_by_phase": by_step(of_phases(right), of_phases(active)),
     }
 
 

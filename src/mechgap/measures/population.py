@@ -17,7 +17,7 @@ from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
 from mechgap.errors import InvalidInput
-from mechgap.measures.causal import accuracy, forced
+from mechgap.measures.causal import accuracy, can_force, forced
 from mechgap.measures.correlation import Correlation, correlation
 from mechgap.measures.data import LONG_NODES, Data, long_traces, make_data
 from mechgap.measures.examples import Arrays, example_graphs, example_run
@@ -108,16 +108,11 @@ def measure_population(
     tell: Tell = lambda *_: None,
 ) -> PopulationMeasures:
     """Measure networks that were trained with one recipe."""
-    if recipe.nb_msg_passing_steps > 1 and mechanisms(recipe.task):
-        raise InvalidInput(
-            "attention is compared with programs of one step per hint; this run has "
-            f"nb_msg_passing_steps = {recipe.nb_msg_passing_steps}"
-        )
     tell("compiling", 0, count)
     data = default_data(recipe)
     traced = _traced(recipe)
     compiled = compile_reference(recipe, data["test"].batch.nodes)
-    collected = Collected(data["test"])
+    collected = Collected(data["test"], recipe.nb_msg_passing_steps)
     seeds: dict[int, NetworkMeasures] = {}
     for seed, network in networks:
         _check_shape(seed, network, recipe)
@@ -210,7 +205,7 @@ def _measure(
         collected.add(np.asarray(trace.attention))
     runs = {name: trace if name == "test" else run(network, d.batch) for name, d in data.items()}
     with_ours = float("nan")
-    if compiled is not None:
+    if compiled is not None and can_force(compiled.network, test, trace.attention):
         with_ours = accuracy(compiled.network, test, trace.attention)
     return NetworkMeasures(
         accuracy=float(output_scores(test.batch, trace.outputs)["score"]),
@@ -250,8 +245,9 @@ def _yardsticks(
         }
         scored, each, traces = float("nan"), np.zeros(0), {}
         if compiled is not None:
-            attention = fixed_yardsticks(data["test"])[name]
             batch = data["test"].batch
+            attention = fixed_yardsticks(data["test"])[name]
+            attention = jnp.repeat(attention, compiled.network.config.nb_msg_passing_steps, axis=0)
             trace = run(compiled.network, batch, replace={"attention": attention})
             scored = float(output_scores(batch, trace.outputs)["score"])
             each = _by_sample(batch, trace)

@@ -29,16 +29,19 @@ class Collected:
     """
 
     data: Data
+    substeps: int = 1
+    """Message-passing steps in a hint step."""
     rows: list[Float[np.ndarray, "entries"]] = field(default_factory=list)
     elsewhere: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
     def __post_init__(self):
-        valid = np.asarray(self.data.valid)[..., None, None]
+        live = np.repeat(np.asarray(self.data.valid), self.substeps, axis=0)
+        valid = live[..., None, None]
         support = np.asarray(self.data.support)
         self._inside = valid & support
         self._outside = valid & ~support
         # Sums over entries, so weighted, are means over a sample's rows, then over samples.
-        steps = np.asarray(self.data.valid).sum(0)
+        steps = live.sum(0)
         weight = 1.0 / (steps * self.data.batch.nodes * self.data.batch.size)
         self._weights = np.broadcast_to(weight[None, :, None, None], self._inside.shape)
 

@@ -187,14 +187,11 @@ LIBRARY: Mapping[str, AnyProgram] = MappingProxyType(
 """Every program by name."""
 
 
-def mechanisms(task: Task | str) -> tuple[GraphProgram, ...]:
-    """The library's exact mechanisms of a task: programs that predict its hints and outputs.
-
-    Only those that select once in a step: their attention is one per hint, as a learned network's.
+def mechanisms(task: Task | str) -> tuple[AnyProgram, ...]:
+    """The library's exact mechanisms of a task: programs that answer for its hints and outputs.
 
     >>> [program.name for program in mechanisms("bfs")]
     ['bfs', 'bfs_parent']
     """
     task = get_task(task)
-    single = (p for p in LIBRARY.values() if isinstance(p, GraphProgram))
-    return tuple(p for p in single if p.task == task.name and p.posed() == task)
+    return tuple(p for p in LIBRARY.values() if p.task == task.name and p.posed() == task)

@@ -27,6 +27,8 @@ class PhasedExecution(NamedTuple):
     """Whom each node attends to: the selected node, or the default."""
     selected: Bool[np.ndarray, "time batch nodes"]
     """Whether anyone passed the mask."""
+    acceptable: Bool[np.ndarray, "time batch receivers senders"]
+    """Whom the mask allows, where nodes are selected by index; else whom each attends to."""
     shared: Bool[np.ndarray, "time batch"]
     """Whether two senders that point to the same node competed for it."""
     overwritten: Bool[np.ndarray, "time batch"]
@@ -53,7 +55,7 @@ def interpret_phases(
     state = initial_state(program, positions)
     memory = [name for phase in program.phases for name in phase.update]
     age = {name: np.zeros((batch, nodes), int) for name in memory}
-    states, senders, selected = [_read(program, state)], [], []
+    states, senders, selected, acceptable = [_read(program, state)], [], [], []
     shared, overwritten, ages = [], [], []
     for _ in range(steps):
         for phase in program.phases:
@@ -65,6 +67,9 @@ def interpret_phases(
             anyone = eligible.any(-1)
             senders.append(sender)
             selected.append(anyone)
+            attended = np.arange(nodes) == sender[..., None]
+            by_index = phase.select.expression == Name(Side.OTHER, "idx")
+            acceptable.append(attended | eligible if by_index else attended)
             compares = any(isinstance(part, Equal) for part in phase.mask.walk())
             shared.append((eligible.sum(-1) > 1).any(-1) & compares)
             overwritten.append((anyone & used).any(-1))
@@ -80,6 +85,7 @@ def interpret_phases(
         states={name: np.stack([s[name] for s in states]) for name in states[0]},
         senders=np.stack(senders),
         selected=np.stack(selected),
+        acceptable=np.stack(acceptable),
         shared=np.stack(shared),
         overwritten=np.stack(overwritten),
         ages=np.stack(ages),

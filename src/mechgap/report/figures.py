@@ -25,6 +25,8 @@ COLUMN = 3.4
 """Inches: one column of a two-column page."""
 _LEARNED, _COMPILED, _GREY = SERIES[0], SERIES[1], "#6b7480"
 _YARDSTICKS = {"uniform": "--", "self": ":", "untrained": "-."}
+MOST_STEPS = 24
+"""More would not be legible on one page."""
 _MARKERS = {"uniform": "s", "self": "D", "untrained": "^", "compiled": "*"}
 
 
@@ -166,7 +168,8 @@ def attention_full(results: Results) -> Figure:
     seed = results.numbers["solutions"]["closest_seed"]
     mechanism = next(s["mechanism"] for s in results.numbers["seeds"] if s["seed"] == seed)
     learned, exact = _example(results, seed, mechanism)
-    steps = len(learned)
+    steps = min(len(learned), MOST_STEPS)
+    told = "every step" if steps == len(learned) else f"{steps} of {len(learned)} steps"
     with _figure(1.1 * steps + 0.6, 2.9) as figure:
         panels = figure.subplots(2, steps, squeeze=False)
         images: list[Any] = []
@@ -182,13 +185,18 @@ def attention_full(results: Results) -> Figure:
         figure.colorbar(
             images[-1], ax=[axes for line in panels for axes in line], shrink=0.7, label="α"
         )
-        figure.suptitle(f"{mechanism} and seed {seed}, every step of one graph", fontsize=9)
+        figure.suptitle(f"{mechanism} and seed {seed}, {told} of one graph", fontsize=9)
     return figure
 
 
 def _example(results: Results, seed: int, mechanism: str) -> tuple[np.ndarray, np.ndarray]:
-    """The first example's attention ``[steps, receivers, senders]``: learned, and exact."""
-    steps = max(1, int(results.series["examples/lengths"][0]) - 1)
+    """The first example's attention ``[steps, receivers, senders]``: learned, and exact.
+
+    A mechanism that selects several times in a hint step has so many steps for each.
+    """
+    lengths = np.maximum(1, results.series["examples/lengths"] - 1)
+    phases = len(results.series[f"examples/senders/{mechanism}"]) // int(lengths.max())
+    steps = phases * int(lengths[0])
     learned = results.series[f"seeds/{seed}/examples/attention"][:steps, 0].astype(np.float32)
     senders = results.series[f"examples/senders/{mechanism}"][:steps, 0]
     return learned, np.eye(learned.shape[-1])[senders]

@@ -133,10 +133,11 @@ class Recipe:
             )
 
     def _check_supervision(self) -> None:
-        known = [program.name for program in mechanisms(self.task)]
+        known = [p.name for p in mechanisms(self.task) if isinstance(p, GraphProgram)]
         if self.mechanism is None and not known:
             raise InvalidInput(
-                f"there is no exact program of {self.task} to supervise attention by"
+                f"there is no exact program of {self.task}, of one selection per hint, to "
+                "supervise attention by"
             )
         if self.mechanism is None:
             raise unknown("mechanism", self.supervised_mechanism, known)
@@ -152,7 +153,8 @@ class Recipe:
         if not self.attention_supervision:
             return None
         wanted = self.supervised_mechanism
-        return next((p for p in mechanisms(self.task) if wanted in ("", p.name)), None)
+        single = (p for p in mechanisms(self.task) if isinstance(p, GraphProgram))
+        return next((p for p in single if wanted in ("", p.name)), None)
 
     @property
     def has_plain_loss(self) -> bool:

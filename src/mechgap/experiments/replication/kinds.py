@@ -1,4 +1,4 @@
-"""Kinds of tables: accuracies, correlations, distances between solutions, objectives.
+"""Kinds of tables: accuracies, correlations, distances between solutions.
 
 A table is made from the numbers in `results/` alone. Where there are none yet, a row says what they
 would cost.
@@ -157,7 +157,7 @@ class CorrelationTable:
 
     def rendered(self, name: str, results: Path) -> Rendered:
         """Both coefficients with p-values and intervals."""
-        measures = _measures(results, self.population)
+        measures = measures_of(results, self.population)
         rows, data = [], []
         for kind, printed in CORRELATIONS.items():
             found = measures and measures["correlation"][kind]
@@ -205,7 +205,7 @@ class SolutionsTable:
         """Every distance in three normalisations."""
         rows, data = [], []
         for population in self.populations:
-            measures = _measures(results, population)
+            measures = measures_of(results, population)
             found = measures and measures["solutions"]
             data.append({"population": population.name, "ours": found})
             seeds = str(len(measures["seed"])) if measures else "0"
@@ -225,65 +225,8 @@ class SolutionsTable:
         return Rendered(name, self.caption, head, rows, self.remarks, data)
 
 
-@dataclass(frozen=True)
-class ObjectivesTable:
-    """Does the gap close? Populations of one task by accuracy, internal and external gap."""
-
-    caption: str
-    rows: tuple[Row, ...]
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def populations(self) -> Sequence[Population]:
-        """Every row's."""
-        return [row.population for row in self.rows]
-
-    def shortened(self, steps: int) -> "Table":
-        """The same with so many training steps."""
-        return replace(self, rows=tuple(row.shortened(steps) for row in self.rows))
-
-    def rendered(self, name: str, results: Path) -> Rendered:
-        """Each population's measures, and whether they differ from the first row's."""
-        columns = {
-            "accuracy": "accuracy (%)",
-            "internal_tv": "attention elsewhere (tv, %)",
-            "top1_active": "active rows right (%)",
-            "external": "trace predicted (%)",
-        }
-        spreads = [_measured_spreads(row, results, tuple(columns)) for row in self.rows]
-        rows, data = [], []
-        for row, found in zip(self.rows, spreads, strict=True):
-            cells = [_difference_text(found.get(c), spreads[0].get(c)) for c in columns]
-            seeds = next((str(s.seeds) for s in found.values()), "0")
-            if not found:
-                cost = duration(row.population.seconds(row.population.seeds))
-                cells[0] = f"not run: {row.population.seeds} seeds take {cost}"
-            rows.append((row.label, *cells, seeds, f"{row.population.recipe.train_steps:,}"))
-            data.append({"row": row.label, "population": row.population.name,
-                         **{c: asdict(s) for c, s in found.items()}})  # fmt: skip
-        star = "* differs from the first row (Welch's test at 5 %)."
-        head = ("", *columns.values(), "seeds", "steps")
-        remarks = [f"{row.label}: {row.remark}." for row in self.rows if row.remark]
-        return Rendered(name, self.caption, head, rows, [star, *remarks, *self.remarks], data)
-
-
-def _measured_spreads(row: Row, results: Path, columns: Sequence[str]) -> dict[str, Spread]:
-    measures = _measures(results, row.population)
-    if measures is None:
-        return {}
-    known = {c: [100 * v for v in measures[c] if v is not None] for c in columns}
-    return {c: Spread.of(values) for c, values in known.items() if values}
-
-
-def _difference_text(ours: Spread | None, first: Spread | None) -> str:
-    if ours is None:
-        return "-"
-    differs = first is not None and first is not ours and agree(ours, first) is False
-    deviation = "" if ours.std is None else f" ± {ours.std:.2f}"
-    return f"{ours.mean:.2f}{deviation}{' *' if differs else ''}"
-
-
-def _measures(results: Path, population: Population) -> Mapping[str, Any] | None:
+def measures_of(results: Path, population: Population) -> Mapping[str, Any] | None:
+    """What was measured of a population; None where it was not."""
     numbers = load_numbers(results, population.name)
     return None if numbers is None else numbers.get("measures")
 

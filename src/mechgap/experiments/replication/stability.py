@@ -47,11 +47,12 @@ class StabilityRow:
     noise: float = 0.0
 
     @staticmethod
-    def of(program: str, target: str, noise: float = 0.0) -> "StabilityRow":
+    def of(
+        program: str, target: str, noise: float = 0.0, *, seeds: int = 4, steps: int = 10_000
+    ) -> "StabilityRow":
         """The row and the population that it needs."""
-        return StabilityRow(
-            program, target, stability_population(program, target, noise=noise), noise
-        )
+        population = stability_population(program, target, noise=noise, seeds=seeds)
+        return StabilityRow(program, target, population.shortened(steps), noise)
 
     @property
     def label(self) -> str:

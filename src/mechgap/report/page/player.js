@@ -67,7 +67,7 @@ function drawPanel(id, arrows, nodes) {
 }
 
 function nodesOf(hints, sample) {
-  const truth = sample.hints, step = state.step;
+  const truth = sample.hints, step = Math.floor(state.step / player.phases);
   const names = Object.keys(hints);
   return sample.places.map((_, i) => {
     const wrong = names.filter((n) => Math.abs(hints[n][step][i] - truth[n][step][i]) > (player.scalars.includes(n) ? .05 : 0));
@@ -111,13 +111,17 @@ function draw() {
     const elsewhere = learned.reduce((sum, a) => sum + Math.max(0, a.weight - (senders[a.to] === a.from ? 1 : 0)), 0);
     byId("tv").textContent = `${(100 * elsewhere / sample.places.length).toFixed(0)} % of attention is elsewhere in this step`;
   }
-  byId("step").max = sample.steps - 1;
+  byId("step").max = shown(sample) - 1;
   byId("step").value = step;
-  byId("when").textContent = `step ${step + 1} of ${sample.steps}`;
+  const hint = Math.floor(step / player.phases) + 1, phase = step % player.phases + 1;
+  byId("when").textContent = `step ${hint} of ${sample.steps}` +
+    (player.phases > 1 ? `, phase ${phase} of ${player.phases}` : "");
 }
 
+function shown(sample) { return sample.steps * player.phases; }
+
 function go(step) {
-  const steps = player.samples[state.sample].steps;
+  const steps = shown(player.samples[state.sample]);
   state.step = Math.max(0, Math.min(steps - 1, step));
   draw();
 }
@@ -130,7 +134,7 @@ function stop() {
 
 function play() {
   if (state.timer) return stop();
-  const steps = player.samples[state.sample].steps;
+  const steps = shown(player.samples[state.sample]);
   if (state.step === steps - 1) go(0);
   byId("play").textContent = "Pause";
   state.timer = setInterval(() => { go(state.step + 1); if (state.step === steps - 1) stop(); }, 900);

@@ -27,15 +27,20 @@ def player(results: Results) -> dict[str, Any] | None:
     nearest = results.numbers["seeds"][0]["mechanism"]
     mechanisms.sort(key=lambda name: (name != nearest, name))
     supports = _supports(results, series)
+    # A mechanism that selects several times in a hint step is shown phase by phase.
+    hints = max(1, int(series["lengths"].max()) - 1)
+    phases = len(series[f"senders/{mechanisms[0]}"]) // hints if mechanisms else 1
     samples = [
-        _sample(task, series, supports[k], mechanisms, k) for k in range(len(series["lengths"]))
+        _sample(task, series, supports[k], mechanisms, phases, k)
+        for k in range(len(series["lengths"]))
     ]
     flags = [f.name for f in task.hints if f.type is Type.MASK]
     pointers = [f.name for f in task.hints if f.type is Type.POINTER]
     return {
         "samples": samples,
-        "seeds": [_seed(task, results, seed, samples) for seed in _chosen(results)],
+        "seeds": [_seed(task, results, seed, samples, phases) for seed in _chosen(results)],
         "mechanisms": mechanisms,
+        "phases": phases,
         "flag": flags[0] if flags else None,
         "pointer": pointers[0] if pointers else None,
         "scalars": [f.name for f in task.hints if f.type is Type.SCALAR],
@@ -65,6 +70,7 @@ def _sample(
     series: dict[str, np.ndarray],
     support: Bool[np.ndarray, "n n"],
     mechanisms: list[str],
+    phases: int,
     k: int,
 ) -> dict[str, Any]:
     steps = max(1, int(series["lengths"][k]) - 1)
@@ -81,7 +87,7 @@ def _sample(
             for f in _shown(task)
             if series[f"hints/{f.name}"].shape[0] > steps
         },
-        "senders": {m: series[f"senders/{m}"][:steps, k].tolist() for m in mechanisms},
+        "senders": {m: series[f"senders/{m}"][: phases * steps, k].tolist() for m in mechanisms},
     }
 
 
@@ -92,16 +98,17 @@ def _shown(task: Task):
 
 
 def _seed(
-    task: Task, results: Results, seed: dict[str, Any], samples: list[dict[str, Any]]
+    task: Task, results: Results, seed: dict[str, Any], samples: list[dict[str, Any]], phases: int
 ) -> dict[str, Any]:
     attention = _of(results, seed, "attention").astype(np.float32)
     runs = []
     for k, sample in enumerate(samples):
         to, sender = np.array(sample["pairs"]).T
         steps = sample["steps"]
+        seen = attention[: phases * steps, k, to, sender]
         runs.append(
             {
-                "attention": np.rint(1000 * attention[:steps, k, to, sender]).astype(int).tolist(),
+                "attention": np.rint(1000 * seen).astype(int).tolist(),
                 "hints": {
                     f.name: _listed(_of(results, seed, f"hints/{f.name}")[:steps, k])
                     for f in _shown(task)

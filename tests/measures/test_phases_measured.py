@@ -1,0 +1,121 @@
+"""Gaps to a mechanism with several phases: compared in order, or with the nearest step."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mechgap.compiler.compile import Compiled, compile_program
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.target import TARGETS
+from mechgap.measures.causal import forced
+from mechgap.measures.data import Data, GroundTruth, make_data
+from mechgap.measures.examples import example_run
+from mechgap.measures.internal import internal_gap
+from mechgap.measures.run import measure_run
+from mechgap.measures.yardsticks import self_attention, uniform_attention
+from mechgap.network.config import NetworkConfig
+from mechgap.network.network import Network
+from mechgap.network.trace import run
+from mechgap.programs.library import LIBRARY
+from mechgap.report.page.player import player
+from mechgap.tasks.sampling import sample
+from untrained_runs import untrained_run
+
+NODES = 6
+
+
+@pytest.fixture(scope="module")
+def graphs() -> Data:
+    batch = sample("dfs", jax.random.key(3), batch_size=4, nodes=NODES, random_pos=False)
+    return make_data("some", batch.trim())
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Compiled:
+    return compile_program(LIBRARY["dfs"], TARGETS["stock"], Domain.regular(LIBRARY["dfs"], NODES))
+
+
+def one_phase(truth: GroundTruth, phase: int) -> GroundTruth:
+    """A phase as a mechanism of its own."""
+    here = slice(phase, None, truth.phases)
+    return GroundTruth("phase", 1, truth.senders[here], truth.acceptable[here])
+
+
+def test_a_compiled_search_has_no_gap(graphs, compiled):
+    (truth,) = graphs.truths
+    assert truth.phases == 3
+    assert len(truth.senders) == 3 * graphs.batch.steps
+    gap = internal_gap(run(compiled.network, graphs.batch).attention, truth, graphs)
+    assert gap.tv < 1e-6
+    assert gap.top1 == gap.top1_tied_active == 1
+    assert gap.tv_by_step.shape == (graphs.batch.steps,)
+    assert gap.top1_active_by_phase.tolist() == [1, 1, 1]
+
+
+def test_one_step_per_hint_is_compared_with_every_phase(graphs):
+    (truth,) = graphs.truths
+    for attention in (uniform_attention(graphs), self_attention(graphs)):
+        whole = internal_gap(attention, truth, graphs)
+        each = [internal_gap(attention, one_phase(truth, p), graphs) for p in range(3)]
+        assert whole.tv == pytest.approx(np.mean([gap.tv for gap in each]), rel=1e-5)
+        np.testing.assert_allclose(whole.tv_by_phase, [gap.tv for gap in each], rtol=1e-5)
+        np.testing.assert_allclose(
+            whole.tv_by_step, np.mean([gap.tv_by_step for gap in each], axis=0), rtol=1e-5
+        )
+
+
+def test_of_several_steps_the_nearest_counts():
+    """The right attention in any one of a network's steps is found."""
+    batch = sample("bfs", jax.random.key(5), batch_size=3, nodes=7, random_pos=False).trim()
+    data = make_data("some", batch)
+    truth, astray = data.truths[0], uniform_attention(data)
+    for place in range(3):
+        steps = [astray] * 3
+        steps[place] = truth.attention
+        attention = jnp.stack(steps, axis=1).reshape(-1, *astray.shape[1:])
+        gap = internal_gap(attention, truth, data)
+        assert (gap.tv, gap.top1) == (0, 1)
+
+
+def test_as_many_steps_as_phases_are_compared_in_order(graphs):
+    (truth,) = graphs.truths
+    phases = truth.attention.reshape(-1, 3, *truth.attention.shape[1:])
+    turned = phases[:, jnp.array([1, 2, 0])].reshape(truth.attention.shape)
+    assert internal_gap(truth.attention, truth, graphs).tv == 0
+    assert internal_gap(turned, truth, graphs).tv > 0
+
+
+def test_forced_to_the_true_phases_a_compiled_search_loses_nothing(graphs, compiled):
+    found = forced(compiled.network, graphs)
+    assert found["own"] == found["dfs"] == 1
+    assert found["self"] < 1
+    single = Network.initial("dfs", jax.random.key(0), NetworkConfig(hidden_size=4))
+    assert forced(single, graphs).keys() == {"own", "uniform", "self"}
+
+
+def test_examples_have_a_frame_for_every_phase(graphs):
+    for steps in (1, 3):
+        config = NetworkConfig(hidden_size=4, nb_msg_passing_steps=steps)
+        trace = run(Network.initial("dfs", jax.random.key(0), config), graphs.batch)
+        assert len(example_run(graphs, trace)["attention"]) == 3 * graphs.batch.steps
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_run_of_dfs_is_measured(steps, tmp_path):
+    folder = untrained_run(tmp_path / "dfs", "dfs", seeds=(0, 1), nb_msg_passing_steps=steps)
+    results = measure_run(folder)
+    numbers = results.numbers
+    assert numbers["seeds"][0]["mechanism"] == "dfs"
+    compiled = numbers["yardsticks"]["compiled"]
+    assert (compiled["accuracy"], compiled["top1_active"]) == (1, 1)
+    assert compiled["internal_tv"] < 1e-3
+    assert (compiled["forced"]["dfs"], compiled["forced"]["own"]) == (1, 1)
+    for seed in numbers["seeds"]:
+        assert 0 < seed["internal_tv"] < 1
+        assert ("dfs" in seed["forced"]) == (steps == 3)
+    shown = player(results)
+    assert shown is not None
+    assert shown["phases"] == 3
+    for sample_, seen in zip(shown["samples"], shown["seeds"][0]["samples"], strict=True):
+        assert len(seen["attention"]) == len(sample_["senders"]["dfs"]) == 3 * sample_["steps"]
