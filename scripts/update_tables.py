@@ -11,6 +11,7 @@ from typing import Any
 
 PROJECT = Path(__file__).parent.parent
 PROGRAMS = PROJECT / "docs" / "programs.md"
+LANDSCAPE = PROJECT / "docs" / "landscape.md"
 TRAINING = PROJECT / "docs" / "training.md"
 README = PROJECT / "README.md"
 
@@ -113,7 +114,18 @@ def main_job() -> str:
     )
 
 
+def landscape() -> str:
+    """How long a surface takes, beside dm-clrs's network on the same points."""
+    found = results("landscape")
+    return (
+        f"A surface of {found['points']:,} points of BFS takes {found['mechgap_seconds']:.0f} s on "
+        f"two cores; dm-clrs's network needs {found['dm_clrs_seconds']:.0f} s for the same losses "
+        f"({found['ratio']:.1f} ×, `benchmarks/landscape.py`).\n"
+    )
+
+
 TABLES = {
+    (LANDSCAPE, "speed"): landscape,
     (README, "gap"): main_job,
     (README, "training"): training,
     (TRAINING, "training"): training,

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from mechgap.cli import gap, landscape, measures, programs, reproduce, runs, tasks, training
+from mechgap.cli import gap, landscape, measures, programs, reproduce, runs, tasks, training, zoo
 from mechgap.cli.app import app
 from mechgap.errors import InvalidInput
 
@@ -19,6 +19,7 @@ __all__ = [
     "runs",
     "tasks",
     "training",
+    "zoo",
 ]
 
 # typer brings its own copy of click or uses click's, depending on its version.

@@ -9,13 +9,11 @@ import typer
 from mechgap.cli.app import AsJson, app
 from mechgap.errors import InvalidInput, unknown
 
-ProgramName = Annotated[
-    str,
-    typer.Argument(
-        help="A program of the library (see `mechgap programs`), or FILE.py:NAME. A program file "
-        "is Python code that is run: use only files that you trust."
-    ),
-]
+_PROGRAM = typer.Argument(
+    help="A program of the library (see `mechgap programs`), or FILE.py:NAME. A program file "
+    "is Python code that is run: use only files that you trust."
+)
+ProgramName = Annotated[str, _PROGRAM]
 TargetName = Annotated[str, typer.Option(help="paper, general, stock or stock-ln.")]
 HiddenSize = Annotated[int, typer.Option(help="Hidden units of the network.")]
 DType = Annotated[str, typer.Option(help="float32 or float64.")]
@@ -70,7 +68,10 @@ def _compiled(program: str, target: str, nodes: int, hidden_size: int, dtype: st
 
 @app.command("compile")
 def compile_command(
-    program: ProgramName,
+    program: Annotated[str | None, _PROGRAM] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every program in every target that takes it.")
+    ] = False,
     target: TargetName = "general",
     hidden_size: HiddenSize = 128,
     nodes: Annotated[int, typer.Option(help="The largest number of nodes.")] = 64,
@@ -78,7 +79,9 @@ def compile_command(
     simplify_decoders: Annotated[
         bool, typer.Option("--simplify-decoders", help="The paper's pointer decoder.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Write the network to this file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the network to this file; with --all, this folder.")
+    ] = None,
     file_format: Annotated[
         str, typer.Option("--format", help="mechgap, or dm-clrs for Haiku's names.")
     ] = "mechgap",
@@ -87,6 +90,11 @@ def compile_command(
     """Compile a program into the parameters of a network, with a certificate."""
     if file_format not in {"mechgap", "dm-clrs"}:
         raise unknown("format", file_format, ["mechgap", "dm-clrs"])
+    if (program is not None) == everything:
+        raise InvalidInput("give a program, or --all for every one; not both")
+    if program is None:
+        _compile_all(out, nodes, hidden_size, as_json)
+        return
     compiled = _compiled(program, target, nodes, hidden_size, dtype, simplify_decoders)
     from mechgap.compiler.files import about, save_compiled, save_for_dm_clrs
 
@@ -100,6 +108,23 @@ def compile_command(
     show(compiled_view(compiled))
     if out is not None:
         print(f"\nwritten: {out}")
+
+
+def _compile_all(folder: Path | None, nodes: int, hidden_size: int, as_json: bool) -> None:
+    """Write every program in every target, and say which were refused."""
+    if folder is None:
+        raise InvalidInput("--all writes many files: give their folder with --out")
+    from mechgap.compiler.zoo import save_all
+
+    with_reasons = save_all(folder, nodes, hidden_size)
+    if as_json:
+        files = {s.file_name: s.refused for s in with_reasons}
+        print(json.dumps({"folder": str(folder), "refused": {k: v for k, v in files.items() if v},
+                          "written": [k for k, v in files.items() if not v]}))  # fmt: skip
+        return
+    for specimen in with_reasons:
+        done = "refused, mechgap zoo says why" if specimen.refused else "written"
+        print(f"{folder / specimen.file_name}: {done}")
 
 
 @app.command("verify")

@@ -114,17 +114,19 @@ def internal_gap(attention: Attention, truth: GroundTruth, data: Data) -> Gap:
     return Gap(mechanism=truth.mechanism, **numbers)
 
 
-def by_phases(attention: Attention, truth: GroundTruth, data: Data) -> Attention:
+def by_phases(
+    attention: Attention, truth: GroundTruth, data: Data
+) -> Float[Array, "phases batch heads receivers senders"]:
     """For every phase of a mechanism the message-passing step that it is compared with."""
     hints, phases = data.batch.steps, truth.phases
     if attention.shape[0] == hints * phases:
         return attention
     steps = attention.reshape(hints, -1, *attention.shape[1:])
     exact = truth.attention.reshape(hints, phases, *truth.attention.shape[1:])
-    valid = data.valid[..., None]
 
-    def apart(step: Array, phase: Array) -> Array:
-        return mean(row_l1(jnp.mean(step, axis=2), phase[:, :, 0]), valid)
+    def apart(step: Attention, phase: Attention) -> Float[Array, ""]:
+        rows = row_l1(jnp.mean(step, axis=2), phase[:, :, 0])
+        return mean(rows, jnp.broadcast_to(data.valid[..., None], rows.shape))
 
     nearest = [
         jnp.argmin(jnp.stack([apart(steps[:, s], exact[:, p]) for s in range(steps.shape[1])]))

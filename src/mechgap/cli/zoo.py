@@ -1,0 +1,42 @@
+"""`mechgap zoo`."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from mechgap.cli.app import AsJson, app
+from mechgap.errors import InvalidInput
+
+
+@app.command()
+def zoo(
+    nodes: Annotated[int, typer.Option(help="Compiled for, and verified on, so many nodes.")] = 64,
+    graphs: Annotated[int, typer.Option(help="New graphs to verify each on; 0: none.")] = 32,
+    hidden_size: Annotated[int, typer.Option(help="Hidden units of the networks.")] = 128,
+    as_json: AsJson = False,
+) -> None:
+    """Every program in every target: size, certificate, and whether it is exact."""
+    if graphs < 0:
+        raise InvalidInput(f"graphs must be at least 0; got {graphs}")
+    from mechgap.tasks.sampling import check_nodes
+
+    check_nodes(nodes)
+    from mechgap.compiler.zoo import specimens, verified
+    from mechgap.programs.library import LIBRARY
+    from mechgap.report.progress import Steps
+    from mechgap.report.zoo import Exhibit, show_zoo
+
+    exhibits = []
+    with Steps("verifying" if graphs else "compiling") as progress:
+        for specimen in specimens(nodes, hidden_size):
+            name = specimen.program.name
+            progress.tell(name, list(LIBRARY).index(name), len(LIBRARY))
+            found = verified(specimen, graphs) if graphs and specimen.compiled else None
+            exhibits.append(Exhibit(specimen, found))
+    if as_json:
+        print(json.dumps([exhibit.data() for exhibit in exhibits], indent=1))
+    else:
+        show_zoo(exhibits)
+    wrong = [e for e in exhibits if e.verification is not None and not e.verification.exact]
+    raise typer.Exit(1 if wrong else 0)

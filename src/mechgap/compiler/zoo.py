@@ -1,0 +1,66 @@
+"""Every program in every target: what it takes, what it guarantees, and whether it is exact."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mechgap.compiler.compile import Compiled, compile_program
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.files import save_compiled
+from mechgap.compiler.target import TARGETS, Target
+from mechgap.compiler.verify import Verification, fresh_graphs, verify
+from mechgap.errors import InvalidInput
+from mechgap.programs.library import LIBRARY
+from mechgap.programs.phases import AnyProgram
+
+SEED = 11
+"""Of the graphs that programs are verified on."""
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """A program in a target: compiled, or the reason why not."""
+
+    program: AnyProgram
+    target: Target
+    compiled: Compiled | None
+    refused: str | None
+
+    @property
+    def file_name(self) -> str:
+        """Where it is kept in a folder of all."""
+        return f"{self.program.name}-{self.target.name}.safetensors"
+
+
+def specimens(nodes: int, hidden_size: int) -> Iterator[Specimen]:
+    """Every program in every target, for graphs of up to so many nodes."""
+    for program in LIBRARY.values():
+        for target in TARGETS.values():
+            domain = Domain.regular(program, nodes)
+            try:
+                compiled = compile_program(program, target, domain, hidden_size=hidden_size)
+            except InvalidInput as error:
+                yield Specimen(program, target, None, str(error))
+            else:
+                yield Specimen(program, target, compiled, None)
+
+
+def verified(specimen: Specimen, graphs: int) -> Verification:
+    """A compiled program on new graphs of the size that it was compiled for."""
+    assert specimen.compiled is not None
+    nodes = specimen.compiled.certificate.domain.nodes
+    return verify(specimen.compiled, fresh_graphs(specimen.program, nodes, graphs, SEED))
+
+
+def save_all(folder: Path, nodes: int, hidden_size: int) -> list[Specimen]:
+    """Every compiled program as a file of its own; refused ones have none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"cannot make the folder '{folder}': {error}") from error
+    kept = []
+    for specimen in specimens(nodes, hidden_size):
+        if specimen.compiled is not None:
+            save_compiled(specimen.compiled, folder / specimen.file_name)
+        kept.append(specimen)
+    return kept

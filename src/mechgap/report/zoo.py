@@ -1,0 +1,96 @@
+"""All compiled programs in one table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from mechgap.compiler.verify import Verification
+from mechgap.compiler.zoo import Specimen
+from mechgap.report.measures import WIDE
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A program in a target, and how its verification went if there was one."""
+
+    specimen: Specimen
+    verification: Verification | None
+
+    def data(self) -> dict[str, Any]:
+        """As plain data."""
+        specimen, found = self.specimen, self.verification
+        about: dict[str, Any] = {
+            "program": specimen.program.name,
+            "task": specimen.program.task,
+            "target": specimen.target.name,
+            "refused": specimen.refused,
+        }
+        if specimen.compiled is not None:
+            network, certificate = specimen.compiled.network, specimen.compiled.certificate
+            about |= {
+                "hidden_size": network.config.hidden_size,
+                "message_passing_steps": network.config.nb_msg_passing_steps,
+                "state_units": len(specimen.compiled.hidden_units),
+                "attention_units": len(specimen.compiled.attention_units),
+                "parameters": network.parameters,
+                "nodes": certificate.domain.nodes,
+                "steps": certificate.domain.steps,
+                "attention_error": certificate.attention_error,
+                "unclaimed": dict(specimen.program.unclaimed),
+            }
+        if found is not None:
+            about |= {
+                "exact": found.exact,
+                "graphs": found.graphs,
+                "outputs": dict(found.outputs),
+                "hints": dict(found.hints),
+                "outside_certificate": found.outside_certificate,
+            }
+        return about
+
+
+def show_zoo(exhibits: Sequence[Exhibit]) -> None:
+    """Print the table, then what was refused and why."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=WIDE)
+    table = Table(
+        *("program", "target", "units: state", "attention", "hidden", "parameters"),
+        *("certified nodes", "attention error", "outputs", "hints", "graphs", "exact"),
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
+    for exhibit in exhibits:
+        about = exhibit.data()
+        if about["refused"] is None:
+            table.add_row(*_cells(about))
+    console.print(table)
+    programs = {e.specimen.program.name: e.specimen.program for e in exhibits}
+    missing = [f"{n}: {', '.join(p.unclaimed)}" for n, p in programs.items() if p.unclaimed]
+    if missing:
+        told = "; ".join(missing)
+        console.print(f"\nhints that are not claimed (mechgap verify says why): {told}")
+    reasons: dict[str, list[str]] = {}
+    for exhibit in exhibits:
+        if exhibit.specimen.refused is not None:
+            reasons.setdefault(exhibit.specimen.refused, []).append(exhibit.specimen.target.name)
+    if reasons:
+        console.print("\nnot compiled:")
+    for why, targets in reasons.items():
+        console.print(f"  {', '.join(targets)}: {why}")
+
+
+def _cells(about: dict[str, Any]) -> tuple[str, ...]:
+    shape = (
+        *(about["program"], about["target"], str(about["state_units"])),
+        *(str(about["attention_units"]), str(about["hidden_size"]), f"{about['parameters']:,}"),
+        *(str(about["nodes"]), f"{about['attention_error']:.1g}"),
+    )
+    if "exact" not in about:
+        return (*shape, "-", "-", "0", "-")
+    outputs, hints = min(about["outputs"].values()), min(about["hints"].values())
+    exact = "yes" if about["exact"] else "NO"
+    return (*shape, f"{outputs:.4f}", f"{hints:.4f}", str(about["graphs"]), exact)
