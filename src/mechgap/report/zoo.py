@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from mechgap.compiler.verify import Verification
 from mechgap.compiler.zoo import Specimen
@@ -58,7 +58,8 @@ def show_zoo(exhibits: Sequence[Exhibit]) -> None:
     if not console.is_terminal:
         console = Console(highlight=False, width=WIDE)
     table = Table(
-        *("program", "target", "units: state", "attention", "hidden", "parameters"),
+        Column("program", no_wrap=True),
+        *("target", "units: state", "attention", "hidden", "parameters"),
         *("certified nodes", "attention error", "outputs", "hints", "graphs", "exact"),
         box=None,
         padding=(0, 2, 0, 0),
