@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from rich.console import Console
 from rich.table import Table
 
@@ -70,7 +71,8 @@ def contours(landscape: Landscape) -> Figure:
                 axes.set_title(f"{network}, {part}")
                 axes.set_xlabel("direction 1")
                 axes.set_aspect("equal")
-                figure.colorbar(image, ax=axes, label="log10 loss", shrink=0.85, format="%.3g")
+                ticks = MaxNLocator(6)
+                figure.colorbar(image, ax=axes, label="log10 loss", shrink=0.85, ticks=ticks)
             row[0].set_ylabel("direction 2")
         figure.suptitle(landscape.settings.title, fontsize=9)
     return figure

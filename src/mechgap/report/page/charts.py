@@ -64,6 +64,7 @@ def surfaces(landscape: Landscape) -> go.Figure:
         "xaxis": {"title": "direction 1"},
         "yaxis": {"title": "direction 2"},
         "zaxis": {"title": "log10 loss", "range": [low, high]},
+        "camera": {"eye": {"x": 1.75, "y": 1.75, "z": 1.3}},  # far enough for the labels
     }
     figure.update_scenes(axes)
     figure.update_layout(height=420, margin={"l": 0, "r": 0, "t": 30, "b": 0})
