@@ -51,5 +51,5 @@ def test_the_readmes_first_command_gives_the_page_and_does_nothing_twice(tmp_pat
 
 
 def test_what_has_no_compiled_program():
-    with pytest.raises(InvalidInput, match="no compiled program for dfs"):
-        compile_and_verify(make_recipe("dfs"))
+    with pytest.raises(InvalidInput, match="no compiled program for dfs_simplified"):
+        compile_and_verify(make_recipe("dfs_simplified"))

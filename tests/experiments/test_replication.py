@@ -52,7 +52,7 @@ def test_every_number_of_the_paper_has_a_row():
         (p.task, p.preset)
         for table in TABLES.values()
         for p in table.populations
-        if paper_number(p.recipe)
+        if paper_number(p.full_recipe)
     }
     assert shown == set(paper._NUMBERS)
 
@@ -153,7 +153,7 @@ def test_a_budget_is_kept_and_spent_where_rows_are_empty():
         assert all(count <= 128 for count in found.seeds.values())
     # With a day every row has a number; with half an hour the dear ones have none.
     assert plan(candidates(), 24 * 3600.0).without == ()
-    assert "dfs" in plan(candidates(), 1800.0).without
+    assert "dfs_three_steps_2000_steps" in plan(candidates(), 1800.0).without
     # What has many seeds already waits for what has none.
     assert "bfs" not in plan(candidates(bfs=100), 1800.0).seeds
     assert plan(candidates(), 1.0).seeds == {}

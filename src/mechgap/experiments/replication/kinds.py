@@ -88,8 +88,8 @@ class AccuracyTable:
 
 def _compared(row: Row, results: Path) -> dict[str, Any]:
     """The paper's accuracies and ours, in percent."""
-    recipe = row.population.recipe
-    printed = paper_number(recipe)
+    recipe, full = row.population.recipe, row.population.full_recipe
+    printed = paper_number(full)
     paper = None
     if printed is not None:
         paper = Spread(printed["mean"], printed["std"], printed["max"], printed["n"])
@@ -101,7 +101,7 @@ def _compared(row: Row, results: Path) -> dict[str, Any]:
         "steps": recipe.train_steps,
         "paper": asdict(paper) if paper else None,
         "ours": {**asdict(ours), "interval": ours.interval} if ours else None,
-        "agree": agree(ours, paper) if ours and paper else None,
+        "agree": agree(ours, paper) if ours and paper and recipe == full else None,
         "diverged": [] if numbers is None else list(numbers["diverged"]),
         "estimated_seconds": row.population.seconds(row.population.seeds) if not ours else None,
     }

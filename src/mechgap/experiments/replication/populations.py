@@ -40,6 +40,12 @@ class Population:
         """How it is trained."""
         return make_recipe(self.task, self.preset, overrides=self.overrides)
 
+    @property
+    def full_recipe(self) -> Recipe:
+        """The recipe with as many steps as its preset has."""
+        others = {name: v for name, v in self.overrides.items() if name != "train_steps"}
+        return make_recipe(self.task, self.preset, overrides=others)
+
     def shortened(self, steps: int) -> "Population":
         """The same with fewer steps, under a name of its own."""
         if steps == self.recipe.train_steps:
