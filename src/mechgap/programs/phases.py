@@ -10,7 +10,7 @@ and totals grow.
 Through the step they are read as they were before it.
 
 In the beginning flags are not set, a class is its first, a choice is the lowest node, a pointer
-means the node itself, and totals are 0: CLRS's first hint.
+means the node itself, numbers are 0, and `init` says what else: CLRS's first hint.
 """
 
 from collections.abc import Mapping
@@ -92,7 +92,7 @@ class Phase:
     update: Mapping[str, Expression] = field(default_factory=dict)
     """Pointers, where somebody was selected."""
     signal: Mapping[str, Expression] = field(default_factory=dict)
-    """Flags and pointers, for every node."""
+    """Flags, pointers and numbers, for every node."""
 
     def __str__(self) -> str:
         inner = "            "
@@ -112,6 +112,10 @@ class PhasedProgram(Program):
     phases: tuple[Phase, ...]
     conclude: Mapping[str, Conclusion]
     """Classes, choices, totals, and pointers that follow from others, at the end of the step."""
+    init: Mapping[str, Expression] = field(default_factory=dict)
+    """What starts otherwise than all else, from each node's own inputs."""
+    sees_all: bool = False
+    """Whether nodes look at all nodes; else, at their neighbours and themselves."""
 
     def __str__(self) -> str:
         return source(self)
@@ -123,6 +127,11 @@ class PhasedProgram(Program):
         """The phase that a signal is set in; None for what is no signal."""
         return next((i for i, phase in enumerate(self.phases) if name in phase.signal), None)
 
+    def fed_back(self, name: str) -> bool:
+        """Whether a component is a hint that is claimed, and so comes back in the next step."""
+        claimed = (c.name for hint, c in self.hints.items() if hint not in self.unclaimed)
+        return name in claimed
+
 
 AnyProgram = GraphProgram | PhasedProgram
 """A program, however often it selects in a step."""
@@ -132,12 +141,15 @@ def source(program: PhasedProgram) -> str:
     """The program as Python text; running it gives an equal program."""
     phases = "".join(f"        {phase},\n" for phase in program.phases)
     reasons = "".join(f'        "{name}": "{why}",\n' for name, why in program.unclaimed.items())
+    init = f"    init={named(program.init)},\n" if program.init else ""
+    sees = "    sees_all=True,\n" if program.sees_all else ""
+    unclaimed = f"    unclaimed={{\n{reasons}    }},\n" if reasons else ""
     return (
-        f"{opening(program)}"
+        f"{opening(program)}{sees}{init}"
         f"    phases=(\n{phases}    ),\n"
         f"    conclude={named(program.conclude)},\n"
         f"    hints={referred(program.hints)},\n"
         f"    output={referred(program.output)},\n"
-        f"    unclaimed={{\n{reasons}    }},\n"
+        f"{unclaimed}"
         ")\n"
     )
