@@ -6,7 +6,9 @@ import numpy as np
 from clrs._src import algorithms
 from scipy import stats
 
-from mechgap.tasks.specs import Task
+from mechgap.tasks.specs import TASKS, Task
+
+DM_CLRS_TASKS = [task.name for task in TASKS.values() if task.in_dm_clrs]
 
 
 class PeerTrace(NamedTuple):

@@ -32,6 +32,13 @@ def test_networkx_graphs_keep_their_names_and_weights():
     ]
 
 
+def test_edges_may_go_one_way_where_order_is_asked_for():
+    batch = from_graphs("topological_sort", nx.DiGraph([("b", "c"), ("a", "b"), ("a", "c")]))
+    # b, c and a are nodes 0, 1 and 2; each points to the next in the list a, b, c.
+    assert batch.outputs["topo"].tolist() == [[1, 1, 0]]
+    assert batch.outputs["topo_head"].tolist() == [[0, 0, 1]]
+
+
 def test_weights_count_as_edges_where_the_task_has_none():
     assert from_graphs("bfs", PATH * 7.5).inputs["A"].tolist() == [PATH.tolist()]
 
@@ -61,6 +68,9 @@ def test_positions_may_be_given():
             r"because the network symmetrises .* \[0, 1\]",
         ),
         ("bellman_ford", [[0, 1], [2, 0]], 0, r"got 1 at \[0, 1\] and 2 at \[1, 0\]"),
+        ("dijkstra", [[0, 1], [2, 0]], 0, "dijkstra needs a symmetric matrix"),
+        ("topological_sort", PATH, 0, "without cycles or self-loops; .* among the nodes 0, 1, 2"),
+        ("topological_sort", [[0, 1], [0, 1]], 0, "there is one among the nodes 1"),
         ("bfs", PATH, 3, r"source must be 0 … 2; got 3"),
         ("bfs", PATH, -1, r"source must be 0 … 2; got -1"),
         ("bfs", nx.path_graph(3), "x", "one of the graph's nodes; got 'x'"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dm_clrs_peer import DM_CLRS_TASKS
 from mechgap.interop.dm_clrs import from_feedback, official_feedback
 from mechgap.tasks.official import Split, arrays, official
 from mechgap.tasks.sampling import make_batch
@@ -10,7 +11,7 @@ from mechgap.tasks.specs import TASKS
 
 
 @pytest.mark.parametrize("split", Split, ids=lambda split: split.value)
-@pytest.mark.parametrize("name", ["bfs", "bellman_ford", "dfs"])
+@pytest.mark.parametrize("name", DM_CLRS_TASKS)
 def test_official_sets_are_dm_clrs_to_the_bit(name, split):
     features, outputs = official_feedback(name, split)
     stored = dict(arrays(name, split))
@@ -42,11 +43,13 @@ def test_variants_have_the_same_graphs_and_outputs(name):
 
 
 def test_our_traces_of_the_official_graphs_are_the_official_traces():
-    for name in ("bfs", "dfs"):
+    for name in ("bfs", "dijkstra", "mst_prim", "dfs", "topological_sort"):
         stored = official(name, "test")
         source = stored.inputs["s"].argmax(-1) if TASKS[name].has_source else stored.lengths * 0
         ours = make_batch(TASKS[name], stored.inputs["A"], source, stored.inputs["pos"]).trim()
+        assert np.array_equal(ours.lengths, stored.lengths)
         assert all(np.allclose(ours.hints[h], stored.hints[h], atol=1e-6) for h in stored.hints)
+        assert all(np.array_equal(ours.outputs[o], stored.outputs[o]) for o in stored.outputs)
 
 
 def test_missing_sets_are_clear_errors():

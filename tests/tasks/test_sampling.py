@@ -5,8 +5,9 @@ import jax
 import numpy as np
 import pytest
 
-from dm_clrs_peer import same_distribution
+from dm_clrs_peer import DM_CLRS_TASKS, same_distribution
 from mechgap.tasks.sampling import TRAIN_P, sample
+from mechgap.tasks.specs import TASKS
 
 NODES = 16
 GRAPHS = 2000
@@ -18,9 +19,9 @@ def peer_batch(task, p):
     return {dp.name: dp.data for dp in feedback.features.inputs}, feedback.features.lengths
 
 
-@pytest.mark.parametrize("task", ["bfs", "bellman_ford", "dfs"])
+@pytest.mark.parametrize("task", DM_CLRS_TASKS)
 @pytest.mark.parametrize("p", [(0.5,), TRAIN_P], ids=["p=0.5", "training p"])
-def fresh_graphs_have_dm_clrs_distribution(task, p):
+def test_graphs_have_dm_clrs_distribution(task, p):
     ours = sample(task, jax.random.key(7), batch_size=GRAPHS, nodes=NODES, p=p)
     theirs, lengths = peer_batch(task, p)
     A, B = np.asarray(ours.inputs["A"]), theirs["A"]
@@ -28,15 +29,25 @@ def fresh_graphs_have_dm_clrs_distribution(task, p):
     for where in (off, ~off):  # edges have another probability than self-loops
         share = [(M[:, where] != 0).mean(axis=1) for M in (A, B)]
         assert same_distribution(*share) > 1e-3
-    if task == "bellman_ford":
+    if TASKS[task].weighted:
         weights = [M[:, off][M[:, off] != 0][:20000] for M in (A, B)]
         assert same_distribution(*weights) > 1e-3
         assert A[A != 0].min() >= np.sqrt(1e-3) - 1e-6
         assert (A.swapaxes(1, 2) == A).all()
-    if task != "dfs":
+    if TASKS[task].has_source:
         sources = [np.argmax(s, -1) for s in (ours.inputs["s"], theirs["s"])]
         assert same_distribution(*sources) > 1e-3
-        assert same_distribution(ours.lengths, lengths) > 1e-3
+    assert same_distribution(ours.lengths, lengths) > 1e-3
+
+
+def test_acyclic_graphs_have_edges_one_way_along_any_order():
+    A = np.asarray(
+        sample("topological_sort", jax.random.key(0), batch_size=4000, nodes=4, p=(0.8,)).inputs[
+            "A"
+        ]
+    )
+    assert not np.linalg.matrix_power(A, 4).any()  # no walk is longer than a path can be
+    assert A.mean(0)[~np.eye(4, dtype=bool)] == pytest.approx(0.4, abs=0.03)
 
 
 def test_edge_probability_is_p_squared_when_undirected_and_p_when_directed():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from clrs._src import decoders
 
+from dm_clrs_peer import DM_CLRS_TASKS
 from mechgap.interop.dm_clrs import to_feedback
 from mechgap.network.network import Network
 from mechgap.network.trace import run
@@ -23,7 +24,7 @@ def peer_postprocess(task, predictions) -> Any:
     )
 
 
-@pytest.mark.parametrize("task", ["bfs", "bellman_ford", "dfs"])
+@pytest.mark.parametrize("task", DM_CLRS_TASKS)
 @pytest.mark.parametrize("seed", range(2))
 def test_scores_equal_dm_clrs(task, seed):
     batch = sample(task, jax.random.key(seed), batch_size=7, nodes=6).trim()

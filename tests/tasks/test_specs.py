@@ -1,10 +1,11 @@
 import clrs
 import pytest
 
+from dm_clrs_peer import DM_CLRS_TASKS
 from mechgap.tasks.specs import TASKS, get_task
 
 
-@pytest.mark.parametrize("name", ["bfs", "bellman_ford", "dfs"])
+@pytest.mark.parametrize("name", DM_CLRS_TASKS)
 def test_specs_are_dm_clrs_own_in_its_order(name):
     ours = [(f.name, (f.stage.value, f.location.value, f.type.value)) for f in TASKS[name].features]
     assert ours == list(clrs.SPECS[name].items())

@@ -163,6 +163,7 @@ class Program:
             summary=f"the graph program {self.name}",
             features=(*clrs.inputs, *outputs, *hints),
             directed=clrs.directed,
+            acyclic=clrs.acyclic,
             weighted=clrs.weighted,
             has_source=clrs.has_source,
             in_dm_clrs=False,

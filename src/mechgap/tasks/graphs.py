@@ -1,8 +1,7 @@
 """Your own graphs: a matrix or a NetworkX graph becomes a batch.
 
 The network symmetrises its attention mask, so a one-way edge could carry a message backwards.
-`bfs` and `bellman_ford`, which are posed on undirected graphs, therefore refuse asymmetric
-matrices.
+Tasks that are posed on undirected graphs therefore refuse asymmetric matrices.
 """
 
 from collections.abc import Hashable, Sequence
@@ -10,7 +9,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from mechgap.errors import InvalidInput
 from mechgap.tasks.batch import Batch
@@ -125,7 +124,24 @@ def _check_matrix(task: Task, matrix: np.ndarray) -> Float[np.ndarray, "nodes no
             f"mask; got {matrix[i, j]:g} at [{i}, {j}] and {matrix[j, i]:g} at [{j}, {i}]. "
             "Use max(A, A.T), or the task dfs for directed graphs"
         )
+    if task.acyclic:
+        _check_acyclic(task, matrix != 0)
     return matrix.astype(np.float32)
+
+
+def _check_acyclic(task: Task, edges: Bool[np.ndarray, "nodes nodes"]) -> None:
+    """Refuse cycles: what is left when all ends of paths have been taken away."""
+    left = np.arange(len(edges))
+    while len(left):
+        among = edges[np.ix_(left, left)]
+        inside = among.any(0) & among.any(1)
+        if inside.all():
+            shown = ", ".join(map(str, left[:5])) + (", …" if len(left) > 5 else "")
+            raise InvalidInput(
+                f"{task.name} needs a graph without cycles or self-loops; there is one among the "
+                f"nodes {shown}"
+            )
+        left = left[inside]
 
 
 def _index(task: Task, source: Hashable, names: Sequence[Hashable]) -> int:

@@ -1,9 +1,10 @@
 """Graphs with CLRS's distribution, drawn and traced on device.
 
-dm-clrs makes a graph undirected by multiplying its matrix with its transpose. So for `bfs` and
-`bellman_ford` an edge between two nodes has probability p², a self-loop p, and a weight is
+dm-clrs makes a graph undirected by multiplying its matrix with its transpose. So in undirected
+tasks an edge between two nodes has probability p², a self-loop p, and a weight is
 ``sqrt(w_ij * w_ji + 0.001)``, never below 0.0316. `dfs` graphs are directed: every edge and
-self-loop has probability p.
+self-loop has probability p. So are those of `topological_sort`, but edges go one way along a random
+order of the nodes.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from mechgap.errors import InvalidInput
-from mechgap.tasks.algorithms import Traced, algorithm
+from mechgap.tasks.algorithms.library import algorithm
+from mechgap.tasks.algorithms.traced import Traced
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Task, get_task
 
@@ -78,10 +80,13 @@ def _sample(
 def _erdos_renyi(
     task: Task, key: Key[Array, ""], p: Float[Array, "batch 1 1"], shape: tuple[int, int, int]
 ) -> Float[Array, "batch nodes nodes"]:
-    edge_key, weight_key = jax.random.split(key)
+    edge_key, weight_key, order_key = jax.random.split(key, 3)
     edges = jax.random.uniform(edge_key, shape) < p
     if not task.directed:
         edges = edges & edges.mT
+    elif task.acyclic:
+        place = jnp.argsort(jax.random.uniform(order_key, shape[:2]))
+        edges = edges & (place[:, :, None] < place[:, None, :])
     if not task.weighted:
         return edges.astype(jnp.float32)
     weights = jax.random.uniform(weight_key, shape)

@@ -1,7 +1,7 @@
 """What CLRS asks: each task's inputs, hints and outputs, by location and type.
 
-A task is a list of `Feature`s in dm-clrs's order. `bfs`, `bellman_ford` and `dfs` are
-dm-clrs's own; `bfs_sequential` and `dfs_simplified` are the paper's variants.
+A task is a list of `Feature`s in dm-clrs's order. `bfs_sequential` and `dfs_simplified` are the
+paper's variants; the others are dm-clrs's own.
 """
 
 from dataclasses import dataclass
@@ -57,8 +57,11 @@ class Task:
     summary: str
     features: tuple[Feature, ...]
     hints_per_node: int = 1
-    """A graph of n nodes has at most this many times n hints."""
+    """A graph of n nodes has at most this many times n hints,"""
+    more_hints: int = 0
+    """and this many more."""
     directed: bool = False
+    acyclic: bool = False
     weighted: bool = False
     has_source: bool = True
     in_dm_clrs: bool = True
@@ -69,7 +72,7 @@ class Task:
 
     def max_hints(self, nodes: int) -> int:
         """The largest number of hints on a graph of that many nodes."""
-        return self.hints_per_node * nodes
+        return self.hints_per_node * nodes + self.more_hints
 
     @property
     def inputs(self) -> tuple[Feature, ...]:
@@ -101,6 +104,18 @@ def _hint(name: str, type: Type, location: Location = Location.NODE, categories:
 _PI_H = _hint("pi_h", Type.POINTER)
 _REACH_H = _hint("reach_h", Type.MASK)
 _COLOR = _hint("color", Type.CATEGORICAL, categories=3)
+_STACK = (
+    _hint("s_prev", Type.POINTER),
+    _hint("s", Type.MASK_ONE),
+    _hint("u", Type.MASK_ONE),
+    _hint("v", Type.MASK_ONE),
+    _hint("s_last", Type.MASK_ONE),
+)
+_QUEUE = (
+    _hint("mark", Type.MASK),
+    _hint("in_queue", Type.MASK),
+    _hint("u", Type.MASK_ONE),
+)
 
 _ALL = (
     Task(
@@ -119,21 +134,47 @@ _ALL = (
         weighted=True,
     ),
     Task(
+        name="dijkstra",
+        summary="shortest paths from one source, the nearest node first",
+        features=(*(_POS, _SOURCE, _A, _ADJ, _PI, _PI_H), _hint("d", Type.SCALAR), *_QUEUE),
+        more_hints=1,
+        weighted=True,
+    ),
+    Task(
+        name="mst_prim",
+        summary="Prim's minimum spanning tree, grown from one source",
+        features=(*(_POS, _SOURCE, _A, _ADJ, _PI, _PI_H), _hint("key", Type.SCALAR), *_QUEUE),
+        more_hints=1,
+        weighted=True,
+    ),
+    Task(
         name="dfs",
         summary="depth-first search from every node in turn, lowest index first",
         features=(
             *(_POS, _A, _ADJ, _PI, _PI_H, _COLOR),
             _hint("d", Type.SCALAR),
             _hint("f", Type.SCALAR),
-            _hint("s_prev", Type.POINTER),
-            _hint("s", Type.MASK_ONE),
-            _hint("u", Type.MASK_ONE),
-            _hint("v", Type.MASK_ONE),
-            _hint("s_last", Type.MASK_ONE),
+            *_STACK,
             _hint("time", Type.SCALAR, Location.GRAPH),
         ),
         hints_per_node=3,
         directed=True,
+        has_source=False,
+    ),
+    Task(
+        name="topological_sort",
+        summary="an order in which edges point forwards: dfs, last finished first",
+        features=(
+            *(_POS, _A, _ADJ),
+            Feature("topo", Stage.OUTPUT, Location.NODE, Type.POINTER),
+            Feature("topo_head", Stage.OUTPUT, Location.NODE, Type.MASK_ONE),
+            _hint("topo_h", Type.POINTER),
+            _hint("topo_head_h", Type.MASK_ONE),
+            *(_COLOR, *_STACK),
+        ),
+        hints_per_node=3,
+        directed=True,
+        acyclic=True,
         has_source=False,
     ),
     Task(
