@@ -25,14 +25,16 @@ def phase_problems(program: PhasedProgram) -> Iterator[Problem]:
     yield from _labels(program)
     for component in program.hidden:
         yield from _setters(program, component)
-    named = [*program.conclude, *(n for p in program.phases for n in (*p.update, *p.signal))]
-    for name in named:
+    set_in = (name for phase in program.phases for name in (*phase.update, *phase.signal))
+    for name in (*program.init, *program.conclude, *set_in):
         if name not in program.components:
             yield Problem("unknown-component", f"'{name}' is set, which is not declared")
+    yield from _starts(program)
     for where, expression, wants_flag in _expressions(program):
         concludes = where.startswith("conclusion")
-        sides = {Side.SELF} if concludes else {Side.SELF, Side.OTHER, Side.EDGE}
-        yield from _names(program, where, expression, sides)
+        yield from _names(
+            program, where, expression, {Side.SELF, Side.INIT} if concludes else {*Side}
+        )
         yield from mixed_flags(program, expression)
         if wants_flag and not is_flag(program, expression):
             yield Problem("wrong-kind", f"{where}: '{expression}' is not a flag")
@@ -53,8 +55,22 @@ def _labels(program: PhasedProgram) -> Iterator[Problem]:
             taken.add(label)
 
 
+def _starts(program: PhasedProgram) -> Iterator[Problem]:
+    """What starts otherwise is a flag or a choice, from a flag of the node's own input."""
+    for name, value in program.init.items():
+        component = program.components.get(name)
+        if component is not None and component.kind not in {Kind.BOOL, Kind.CHOICE}:
+            yield Problem("wrong-kind", f"{component} cannot start as '{value}'")
+        elif not is_flag(program, value):
+            yield Problem("wrong-kind", f"init of '{name}': '{value}' is not a flag")
+        for part in value.walk():
+            if isinstance(part, Name) and part.name not in program.inputs:
+                yield Problem("wrong-side", f"init of '{name}' reads {part}, which is no input")
+
+
 def _setters(program: PhasedProgram, component: Component) -> Iterator[Problem]:
-    """Flags are signals, classes become, choices are the first, totals grow, pointers are any."""
+    """Flags and numbers are signals, classes become, choices are the first, totals grow, pointers
+    are any."""
     name = component.name
     signals = sum(name in phase.signal for phase in program.phases)
     updates = sum(name in phase.update for phase in program.phases)
@@ -66,6 +82,7 @@ def _setters(program: PhasedProgram, component: Component) -> Iterator[Problem]:
         )
     allowed = {
         Kind.BOOL: bool(signals),
+        Kind.FLOAT: bool(signals),
         Kind.POINTER: bool(signals or updates) or isinstance(conclusion, Where),
         Kind.CLASS: isinstance(conclusion, Becomes),
         Kind.CHOICE: isinstance(conclusion, First),
@@ -91,6 +108,8 @@ def _expressions(program: PhasedProgram) -> Iterator[tuple[str, Expression, bool
                 value,
                 name in declared and (declared[name].kind is Kind.BOOL),
             )
+            if isinstance(value, Where):
+                yield f"'{name}' in phase {i}", value.flag, True
     for name, conclusion in program.conclude.items():
         where = f"conclusion of '{name}'"
         match conclusion:
@@ -116,8 +135,12 @@ def _names(
             continue
         place = Location.EDGE if part.side is Side.EDGE else Location.NODE
         is_input = locations.get(program.inputs.get(part.name, "")) is place
+        if part == Name(Side.EDGE, "loop") and Side.EDGE in sides:
+            continue
         if part.side not in sides:
             yield Problem("wrong-side", f"{where} may not read {part}")
+        elif part.side is Side.INIT and part.name in state:
+            yield Problem("wrong-side", f"{where} reads {part}: the state is not an input")
         elif part.name in totals:
             yield Problem("wrong-side", f"{where} reads {part}, which no node knows")
         elif not is_input and (place is Location.EDGE or part.name not in state):

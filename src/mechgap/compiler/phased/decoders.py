@@ -1,4 +1,4 @@
-"""What is concluded, as predictions: classes, choices and pointers.
+"""What is concluded, as predictions: classes, choices, pointers, and signals that are hints.
 
 - A *class* is the softmax of what a node is, and, with more weight, of what it becomes.
 - A *choice* is one softmax over all nodes: each flag weighs more than all later ones together with
@@ -24,7 +24,7 @@ from mechgap.errors import InvalidInput
 from mechgap.network.decoders import Decoder, GraphDecoder, NodeDecoder, PointerDecoder
 from mechgap.network.linear import Linear
 from mechgap.programs.expressions import Expression, Name, Side, Where, disjuncts
-from mechgap.programs.language import Component
+from mechgap.programs.language import Component, Kind
 from mechgap.programs.phases import Becomes, First, Grows
 
 BELOW = -4.0
@@ -56,7 +56,13 @@ def decoder(
                 _value(reading, otherwise) + (BELOW - 1.0) * holds,
             ]
         case _:
-            values = [_value(reading, Name(Side.SELF, component.name))]
+            own = Name(Side.SELF, component.name)
+            if component.kind is Kind.BOOL:
+                sure = Affine({}, -0.5) + _flag(reading, own)
+                return _linear(layout, [4 * float(np.log(1 / domain.epsilon)) * sure], True)
+            if component.kind is Kind.FLOAT:
+                return _linear(layout, [_value(reading, own)], True)
+            values = [_value(reading, own)]
     sharp = (margin + 1.0) / ((1 - 2 * POINTER_SHARE) * domain.position_gap)
     return _pointer(layout, reading.position, values, sharp)
 

@@ -1,11 +1,14 @@
 """Every reason why a program with phases cannot compile, before anything is built."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from mechgap.compiler.affine import NotAffine, affine
 from mechgap.compiler.phased.logits import flags_of, pointing
 from mechgap.compiler.phased.reading import Reading
-from mechgap.compiler.phased.registers import never_negative, signal_forms
+from mechgap.compiler.phased.registers import LOOP, exclusive, never_negative, signal_forms
+from mechgap.compiler.target import Target
 from mechgap.programs.expressions import (
+    Constant,
     Equal,
     Expression,
     Name,
@@ -22,10 +25,37 @@ from mechgap.programs.validate import Problem, refuse
 from mechgap.programs.validate_phases import phase_problems
 
 
-def check_phases(program: PhasedProgram, simplify_decoders: bool) -> None:
+def check_phases(program: PhasedProgram, target: Target, simplify_decoders: bool) -> None:
     """Refuse a program with problems, all of them at once."""
     refuse(program, list(phase_problems(program)))
-    refuse(program, list(construction_problems(program, simplify_decoders)))
+    refuse(program, [
+        *target_problems(program, target), *construction_problems(program, simplify_decoders)
+    ])  # fmt: skip
+
+
+def target_problems(program: PhasedProgram, target: Target) -> Iterator[Problem]:
+    """What a target cannot do of a program that makes sense."""
+    if program.sees_all and not target.full_attention:
+        yield Problem(
+            "full-attention-needed",
+            f"its nodes look at all nodes, and in {target.name} attention follows edges: there a "
+            "choice among all nodes is a hint, and comes one hint late. Use full",
+        )
+    if target.full_attention and not program.sees_all:
+        yield Problem(
+            "neighbours-only",
+            f"its nodes look at their neighbours, and in {target.name} attention goes to all nodes."
+            " Ask for edge.… in every mask that needs it, and say sees_all=True",
+        )
+    for i, phase in enumerate(program.phases):
+        for name, value in phase.signal.items():
+            is_number = program.components[name].kind is Kind.FLOAT
+            if is_number and Side.EDGE in sides(value) and not target.edge_information:
+                yield Problem(
+                    "edge-information-needed",
+                    f"'{name}' in phase {i} reads an edge, and in {target.name} the values that "
+                    "attention selects are a function of nodes alone",
+                )
 
 
 def construction_problems(program: PhasedProgram, simplify_decoders: bool) -> Iterator[Problem]:
@@ -45,18 +75,35 @@ def construction_problems(program: PhasedProgram, simplify_decoders: bool) -> It
 
 
 def _selection(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
-    if phase.select.expression != Name(Side.OTHER, reading.position):
+    known = {Side.OTHER: {reading.position}, Side.EDGE: set(reading.program.inputs)}
+    known[Side.OTHER] |= _numbers(reading, i)
+    if not _sums(phase.select.expression, known):
         yield Problem(
-            "selection-not-by-position",
+            "unknown-selection",
             f"phase {i} selects by '{phase.select.expression}'; with phases, nodes are selected by "
-            f"other.{reading.position}",
+            f"other.{reading.position}, or by a sum of other's hints and of the edge's inputs",
         )
+
+
+def _numbers(reading: Reading, i: int) -> set[str]:
+    """The numbers that a phase can read: those that come as hints."""
+    floats = (c.name for c in reading.program.hidden if c.kind is Kind.FLOAT)
+    return {name for name in floats if reading.comes_as_hint(name, i)}
+
+
+def _sums(expression: Expression, known: Mapping[Side, set[str]]) -> bool:
+    """Whether an expression is a sum of known names, times numbers."""
+    try:
+        terms = affine(expression).terms
+    except NotAffine:
+        return False
+    return bool(terms) and all(name.name in known.get(name.side, ()) for name in terms)
 
 
 def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     parts = list(conjuncts(phase.mask))
     for part in parts:
-        if not (_is_literal(part) or isinstance(part, Equal)):
+        if part == LOOP or not (_is_literal(part) or isinstance(part, Equal)):
             yield Problem(
                 "mask-not-a-conjunction",
                 f"the mask of phase {i} must be a conjunction of flags, their negations and one "
@@ -64,11 +111,11 @@ def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
             )
             return
     signals = [p for p in parts if isinstance(p, Name) and reading.is_signal_flag(p.name)]
-    if not signals:
-        yield Problem("mask-without-signal", f"the mask of phase {i} asks for no signal")
     equality = pointing(phase)
     if equality is None:
         return
+    if not signals:
+        yield Problem("mask-without-signal", f"the mask of phase {i} asks for no signal")
     flags = flags_of(phase)
     own = Name(Side.SELF, reading.position)
     asks = [p for p in flags if p in signals and isinstance(p, Name) and p.side is Side.OTHER]
@@ -100,6 +147,9 @@ def _default(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     if pointing(phase) is not None or phase.update:
         yield Problem("default-elsewhere", f"phase {i} has a default; it can neither compare nor "
                       "update")  # fmt: skip
+    set_in = reading.program.set_in(name)
+    if set_in is not None and set_in >= i and reading.program.fed_back(name):
+        return  # a signal that comes as a hint needs no memory
     if len(own) != 1 or not isinstance(own[0], Name) or own[0].name not in signals:
         yield Problem("default-of-all", f"the mask of phase {i}, which has a default, must ask its "
                       "receiver for one signal of the phase before")  # fmt: skip
@@ -128,7 +178,10 @@ def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
         if value != position:
             yield Problem("unknown-update", f"'{name}' can only become {position}; got '{value}'")
     for name, value in phase.signal.items():
-        delays = {reading.delay(name, p) for p, read in reading.reads() if read.name == name}
+        delays = reading.delays(name)
+        if reading.program.components[name].kind is Kind.FLOAT:
+            yield from _number(reading, i, name)
+            continue
         if not reading.is_signal_flag(name):
             if value != position:
                 yield Problem("unknown-update", f"'{name}' can only become {position}")
@@ -136,7 +189,7 @@ def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
                 yield Problem("read-too-late", f"the pointer '{name}' is a signal, and can only be "
                               "read in the phase after its own")  # fmt: skip
             continue
-        if Side.EDGE in sides(value):
+        if any(isinstance(p, Name) and p.side is Side.EDGE and p != LOOP for p in value.walk()):
             yield Problem(
                 "edge-information-needed",
                 f"'{name}' reads an edge, and what attention selects is a function of nodes alone",
@@ -145,9 +198,30 @@ def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
         if not all(_is_literal(part) for part in literals):
             yield Problem("not-alternatives", f"'{name}' must be alternatives (|) of conjunctions "
                           f"(&) of flags; got '{value}'")  # fmt: skip
-        elif len(signal_forms(reading, i, value)) > 1 and 0 in delays:
+        elif len(signal_forms(reading, i, value)) > 1 and 0 in delays and not exclusive(value):
             yield Problem("read-too-early", f"'{name}' has alternatives of several parts, and can "
                           "only be read two phases after its own")  # fmt: skip
+
+
+def _number(reading: Reading, i: int, name: str) -> Iterator[Problem]:
+    value = reading.program.phases[i].signal[name]
+    numbers = _numbers(reading, i)
+    known = {Side.OTHER: numbers, Side.SELF: numbers, Side.EDGE: set(reading.program.inputs)}
+    match value:
+        case Where(flag, then, Constant(0.0)) if _sums(then, known):
+            terms = affine(then).terms
+            made_of = sum(abs(v) for at, v in terms.items() if at.name in numbers)
+            if min(terms.values()) < 0 or affine(then).constant < 0 or made_of > 1:
+                yield Problem("unknown-number", f"'{name}' must not fall below 0, nor be more than "
+                              f"once a number of the step before; got '{then}'")  # fmt: skip
+            if not all(_is_literal(part) for part in conjuncts(flag)):
+                yield Problem("unknown-number", f"'{name}' is a number where flags hold (&); "
+                              f"got '{flag}'")  # fmt: skip
+        case _:
+            yield Problem("unknown-number", f"'{name}' must be where(flags, sum, 0), with a sum of "
+                          f"numbers that are hints and of the edge's; got '{value}'")  # fmt: skip
+    if i != reading.phases - 1 or not reading.program.fed_back(name):
+        yield Problem("unknown-number", f"'{name}' must be a signal of the last phase, and a hint")
 
 
 def _conclusions(reading: Reading) -> Iterator[Problem]:
@@ -173,7 +247,8 @@ def _conclusions(reading: Reading) -> Iterator[Problem]:
     hints = {c.name for c in reading.program.hints.values()}
     fed_back = {Kind.CLASS, Kind.CHOICE, Kind.TOTAL}
     for component in reading.program.hidden:
-        if component.kind in fed_back and component.name not in hints:
+        starts = component.name in reading.program.init
+        if (component.kind in fed_back or starts) and component.name not in hints:
             yield Problem(
                 "not-a-hint", f"'{component.name}' is remembered as a hint, and must be one"
             )
@@ -182,9 +257,11 @@ def _conclusions(reading: Reading) -> Iterator[Problem]:
 def _predictions(reading: Reading) -> Iterator[Problem]:
     program = reading.program
     for name, component in {**program.hints, **program.output}.items():
-        if component.name not in {*reading.memory, *program.conclude}:
+        early = program.set_in(component.name) != reading.phases - 1
+        kept = component.name in {*reading.memory, *program.conclude}
+        if component.kind is Kind.POINTER and early and not kept:
             yield Problem("not-predictable", f"'{name}' is {component}, a signal; predict what is "
-                          "concluded, or a pointer that is kept")  # fmt: skip
+                          "concluded, kept, or set in the last phase")  # fmt: skip
 
 
 def _is_literal(part: Expression) -> bool:
