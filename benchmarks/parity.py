@@ -38,12 +38,13 @@ from mechgap.interop.dm_clrs import (
     to_haiku,
 )
 from mechgap.network import network as unrolling
-from mechgap.network.config import NetworkConfig
+from mechgap.network.config import NetworkConfig, ProcessorType
 from mechgap.network.decoders import postprocess
 from mechgap.network.network import Network
 from mechgap.network.trace import run
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
+from mechgap.tasks.specs import TASKS
 from mechgap.training.loss import loss
 
 
@@ -64,12 +65,13 @@ class Parity:
 
 
 def measure_parity(
-    task: str, config: NetworkConfig, *, nodes: int, seed: int = 0, single: bool = True
+    task: str, config: NetworkConfig, *, seed: int = 0, single: bool = True
 ) -> Parity:
-    """Both networks with dm-clrs's initial parameters on one batch.
+    """Both networks with dm-clrs's initial parameters on one batch of about a dozen steps.
 
     Without `single` float32 is left out, which saves dm-clrs's compilation.
     """
+    nodes = 6 if TASKS[task].hints_per_node > 1 else 11
     batch = sample(task, jax.random.key(seed), batch_size=4, nodes=nodes).trim()
     feedback = to_feedback(batch)
     model = baseline_model(task, config, feedback, seed=seed)
@@ -139,16 +141,22 @@ def _largest(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> float:
 
 def full_product() -> Iterator[tuple[str, NetworkConfig]]:
     """Every case; repred mode and forcing only where hints are fed back."""
-    for hidden, heads, norm, steps in itertools.product((4, 128), (1, 4), (True, False), (1, 3)):
+    shapes = itertools.product((4, 128), (1, 4), (True, False), (1, 3), ProcessorType)
+    tasks = [task.name for task in TASKS.values() if task.in_dm_clrs]
+    for hidden, heads, norm, steps, processor in shapes:
         shape = NetworkConfig(
-            hidden_size=hidden, nb_heads=heads, use_ln=norm, nb_msg_passing_steps=steps
+            hidden_size=hidden,
+            nb_heads=heads,
+            use_ln=norm,
+            nb_msg_passing_steps=steps,
+            processor_type=processor,
         )
         modes = [
             {"hint_repred_mode": mode, "hint_teacher_forcing": forcing}
             for mode in ("soft", "hard", "hard_on_eval")
             for forcing in (0.0, 1.0)
         ] + [{"hint_mode": "decoded_only"}, {"hint_mode": "none"}]
-        for mode, task in itertools.product(modes, ("bfs", "bellman_ford", "dfs")):
+        for mode, task in itertools.product(modes, tasks):
             yield task, replace(shape, **mode)
 
 
@@ -164,7 +172,7 @@ def main() -> None:
         if case in done:
             continue
         began = time.perf_counter()
-        found = measure_parity(task, config, nodes=6 if task == "dfs" else 11, seed=i)
+        found = measure_parity(task, config, seed=i)
         rows.append({"case": case, **{k: float(f"{v:.2g}") for k, v in asdict(found).items()}})
         _write(arguments.out, len(cases), rows)
         seconds = time.perf_counter() - began
@@ -174,7 +182,12 @@ def main() -> None:
 
 
 def _name(task: str, config: NetworkConfig) -> str:
-    parts = [task, f"hidden {config.hidden_size}", f"heads {config.nb_heads}"]
+    parts = [
+        task,
+        str(config.processor_type),
+        f"hidden {config.hidden_size}",
+        f"heads {config.nb_heads}",
+    ]
     parts += ["layer norm" if config.use_ln else "no layer norm"]
     parts += [f"{config.nb_msg_passing_steps} message-passing steps", str(config.hint_mode)]
     if config.encodes_hints:

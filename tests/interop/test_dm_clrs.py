@@ -1,5 +1,7 @@
 """Parameters and batches to dm-clrs and back."""
 
+from dataclasses import replace
+
 import clrs
 import equinox as eqx
 import jax
@@ -7,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dm_clrs_peer import same_distribution
+from dm_clrs_peer import DM_CLRS_TASKS, same_distribution
 from mechgap.interop.dm_clrs import (
     baseline_model,
+    config_of,
     from_feedback,
     from_haiku,
     to_feedback,
@@ -22,16 +25,21 @@ from mechgap.tasks.sampling import sample
 SMALL = NetworkConfig(hidden_size=4, nb_heads=2)
 
 
-@pytest.mark.parametrize("task", ["bfs", "bellman_ford", "dfs"])
-def test_parameters_make_the_round_trip_and_are_named_as_haiku_names_them(task):
-    network = Network.initial(task, jax.random.key(0), SMALL)
+@pytest.mark.parametrize(
+    ("task", "processor"),
+    [*((task, "gatv2") for task in DM_CLRS_TASKS), ("topological_sort", "gatv2_full")],
+)
+def test_parameters_make_the_round_trip_and_are_named_as_haiku_names_them(task, processor):
+    config = replace(SMALL, processor_type=processor)
+    network = Network.initial(task, jax.random.key(0), config)
     haiku = to_haiku(network)
     feedback = to_feedback(sample(task, jax.random.key(0), batch_size=2, nodes=4))
     assert {m: {k: v.shape for k, v in ks.items()} for m, ks in haiku.items()} == {
         m: {k: v.shape for k, v in ks.items()}
-        for m, ks in baseline_model(task, SMALL, feedback).params.items()
+        for m, ks in baseline_model(task, config, feedback).params.items()
     }
-    back = from_haiku(task, SMALL, haiku)
+    assert config_of(task, haiku, processor_type=processor) == config
+    back = from_haiku(task, config, haiku)
     assert eqx.tree_equal(network, back)
 
 

@@ -150,13 +150,15 @@ def haiku_file(path, network):
         {"use_ln": False, "nb_heads": 4},
         {"hint_mode": "none"},
         {"hint_mode": "decoded_only", "hidden_size": 16},
+        {"processor_type": "gatv2_full"},
     ],
 )
 def test_networks_trained_elsewhere(tmp_path, given):
     config = NetworkConfig(**{"hidden_size": 8, **given})
     networks = [Network.initial("bfs", jax.random.key(k), config) for k in range(2)]
     files = [haiku_file(tmp_path / f"{k}.safetensors", n) for k, n in enumerate(networks)]
-    assert import_networks(files, "bfs", tmp_path / "mine") == 2
+    out, processor = tmp_path / "mine", str(config.processor_type)
+    assert import_networks(files, "bfs", out, processor_type=processor) == 2
     with Store.reading(tmp_path / "mine") as store:
         assert store.recipe.network_config == config
         same = store.network(1)

@@ -1,5 +1,7 @@
 """Every intermediate value, by name, and any of them forced."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -53,6 +55,13 @@ def test_support_is_edges_and_self_and_confident_pointers(trace, batch):
     assert np.array_equal(trace.support[0], adjacent | truth | truth.swapaxes(1, 2))
     soft = np.asarray(jax.nn.softmax(trace.hints["pi_h"][0], axis=-1))
     assert np.array_equal(trace.support[1], adjacent | (soft + soft.swapaxes(1, 2) > 0.5))
+
+
+def test_all_pairs_attend_in_the_full_processor(network, batch):
+    config = replace(CONFIG, processor_type="gatv2_full")
+    trace = run(replace(network, config=config), batch)
+    assert trace.support.all()
+    assert np.allclose(trace.attention, jax.nn.softmax(trace.logits, axis=-1), atol=1e-6)
 
 
 def test_only_steps_that_the_output_depends_on_are_valid(trace, batch):

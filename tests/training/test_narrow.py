@@ -28,6 +28,7 @@ CASES = {
     "hints not fed": ("bellman_ford", {"hint_mode": "decoded_only"}),
     "no hints": ("bfs", {"hint_mode": "none", "use_edge_info": True}),
     "long traces": ("bfs_sequential", {}),
+    "all pairs": ("bellman_ford", {"processor_type": "gatv2_full"}),
 }
 
 
@@ -116,6 +117,8 @@ def test_a_network_that_is_not_a_number_has_such_a_loss():
         ("bfs", {"hint_teacher_forcing": 0.5}),
         ("bfs", {"hint_repred_mode": "hard"}),
         ("dfs", {}),
+        ("dijkstra", {}),
+        ("topological_sort", {}),
     ],
 )
 def test_does_not_apply(task, given):

@@ -44,9 +44,12 @@ def import_run(
     nb_msg_passing_steps: Annotated[
         int, typer.Option(help="Message-passing steps per hint, which files do not tell.")
     ] = 1,
+    processor_type: Annotated[
+        str, typer.Option(help="gatv2 or gatv2_full, which files do not tell.")
+    ] = "gatv2",
 ) -> None:
     """Make a run of dm-clrs parameters, so that it can be measured like any other."""
     from mechgap.training.exchange import import_networks
 
-    count = import_networks(files, task, out, nb_msg_passing_steps)
+    count = import_networks(files, task, out, nb_msg_passing_steps, processor_type)
     print(f"written: {out} ({count} seeds). Next: mechgap measure {out}")

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mechgap.errors import InvalidInput
-from mechgap.network.config import HintMode, NetworkConfig
+from mechgap.network.config import HintMode, NetworkConfig, ProcessorType
 from mechgap.network.decoders import GraphDecoder, NodeDecoder, PointerDecoder
 from mechgap.network.linear import Linear
 from mechgap.network.network import Network
@@ -125,11 +125,15 @@ def from_haiku(task: Task | str, config: NetworkConfig, parameters: HaikuParamet
 
 
 def config_of(
-    task: Task | str, parameters: HaikuParameters, nb_msg_passing_steps: int = 1
+    task: Task | str,
+    parameters: HaikuParameters,
+    nb_msg_passing_steps: int = 1,
+    processor_type: ProcessorType | str = ProcessorType.GATV2,
 ) -> NetworkConfig:
     """The shape of the dm-clrs network that has these parameters.
 
-    All but the number of message-passing steps, which leaves no trace in them.
+    All but the number of message-passing steps and who attends to whom (`gatv2` or `gatv2_full`),
+    which leave no trace in them.
     """
     task = get_task(task)
     first = f"{_PROCESSOR}/linear"
@@ -151,6 +155,7 @@ def config_of(
         nb_msg_passing_steps=nb_msg_passing_steps,
         use_ln=_NORM in parameters,
         hint_mode=HintMode.ENCODED_DECODED if encoded else mode,
+        processor_type=processor_type,
     )
 
 

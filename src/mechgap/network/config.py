@@ -31,9 +31,10 @@ class EncoderInit(StrEnum):
 
 
 class ProcessorType(StrEnum):
-    """Which processor: GATv2 with attention along the graph's edges."""
+    """Which processor: GATv2 with attention along the graph's edges or between all pairs."""
 
     GATV2 = "gatv2"
+    GATV2_FULL = "gatv2_full"
 
 
 _KINDS: Mapping[str, type[StrEnum]] = {
@@ -109,6 +110,11 @@ class NetworkConfig:
     def head_size(self) -> int:
         """Hidden units per attention head."""
         return self.hidden_size // self.nb_heads
+
+    @property
+    def attends_to_all(self) -> bool:
+        """Whether every node may attend to every other, whatever the graph's edges."""
+        return self.processor_type is ProcessorType.GATV2_FULL
 
     @property
     def encodes_hints(self) -> bool:

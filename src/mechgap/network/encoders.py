@@ -98,7 +98,7 @@ def dense(features: Sequence[Feature], values: Mapping[str, Array], nodes: int, 
 def attention_support(
     features: Sequence[Feature], values: Mapping[str, Array]
 ) -> Bool[Array, "batch nodes nodes"]:
-    """Which pairs may attend to each other.
+    """Which pairs may attend to each other along the graph.
 
     Every node to itself, along every edge mask in either direction, and, as dm-clrs has it,
     along every pointer that is fed to the network (where ``p_ij + p_ji > 0.5``).

@@ -7,7 +7,8 @@ With ``c = [node features | hidden]``, receiver i and sender j:
     α_ij = softmax_j(a_ij + 1e9 · (mask_ij - 1))
     h'_i = layer_norm(relu(Σ_j α_ij (W_val c_j + W_info e_ij) + W_skip c_i))
 
-`B` (pre-attention bias) and `W_info` (edge information) are the paper's two options.
+`B` (pre-attention bias) and `W_info` (edge information) are the paper's two options. The mask is 1
+along the graph's edges; in `gatv2_full` it is 1 everywhere.
 """
 
 from typing import NamedTuple

@@ -167,7 +167,10 @@ def unroll(
     def step(carry, xs):
         hidden, hints = carry
         time, step_key, forced = xs
-        support = attention_support(network.encoders.features, {**inputs, **hints})
+        if config.attends_to_all:
+            support = jnp.bool_(True)
+        else:
+            support = attention_support(network.encoders.features, {**inputs, **hints})
         support = forced.get("support", jnp.broadcast_to(support, (batch.size, nodes, nodes)))
         read = readout(hints, hidden, hidden)
         messages = []

@@ -86,7 +86,11 @@ def merge_runs(folders: Sequence[Path], out: Path) -> int:
 
 
 def import_networks(
-    files: Sequence[Path], task: str, out: Path, nb_msg_passing_steps: int = 1
+    files: Sequence[Path],
+    task: str,
+    out: Path,
+    nb_msg_passing_steps: int = 1,
+    processor_type: str = "gatv2",
 ) -> int:
     """A run whose seeds are dm-clrs's parameters, one file each; how many it has.
 
@@ -98,7 +102,7 @@ def import_networks(
     for file in files:
         parameters = _haiku_parameters(file)
         try:
-            config = config_of(task, parameters, nb_msg_passing_steps)
+            config = config_of(task, parameters, nb_msg_passing_steps, processor_type)
             networks.append(from_haiku(task, config, parameters))
         except InvalidInput as error:
             raise InvalidInput(f"'{file}': {error}") from error

@@ -91,6 +91,7 @@ struct Shape {
   int nodes, times, batch;
   int node_inputs, edge_inputs;
   int adjacency;           // which edge input is the mask
+  bool everyone;           // whether all pairs may attend to each other, whatever the mask
   std::vector<int> hints;  // a Kind each, in the task's order; at most one is a pointer
   bool feeds_hints, edge_info, bias, norm, simplified;
   double slope, sharpness;
@@ -261,7 +262,7 @@ template <typename T, int H> struct Pass {
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < n; ++j) {
         const V either = adjacent[i * n + j] + adjacent[j * n + i];
-        neighbours[i * n + j] = i == j ? one : (either > kZero ? one : V{});
+        neighbours[i * n + j] = s.everyone || i == j ? one : (either > kZero ? one : V{});
       }
     for (int t = 1; t <= steps; ++t) std::copy(X(0), X(0) + s.node_inputs * n, X(t));
     if (s.feeds_hints) {  // the first hints are the true ones
@@ -743,7 +744,7 @@ ffi::Error Narrow(ffi::Buffer<dtype> parameters, ffi::Buffer<dtype> nodes,
                   ffi::Buffer<dtype> edges, ffi::Buffer<dtype> hints, ffi::Buffer<dtype> pointers,
                   ffi::Buffer<dtype> output, ffi::Buffer<dtype> lengths,
                   ffi::ResultBuffer<dtype> loss, ffi::ResultBuffer<dtype> gradient,
-                  int64_t hidden, int64_t adjacency, ffi::Span<const int64_t> kinds,
+                  int64_t hidden, int64_t adjacency, int64_t everyone, ffi::Span<const int64_t> kinds,
                   int64_t feeds_hints, int64_t edge_info, int64_t bias, int64_t norm,
                   int64_t simplified, double slope, double sharpness) {
   const auto edge_dims = edges.dimensions(), hint_dims = hints.dimensions();
@@ -755,6 +756,7 @@ ffi::Error Narrow(ffi::Buffer<dtype> parameters, ffi::Buffer<dtype> nodes,
   s.node_inputs = nodes.dimensions().back();
   s.times = hint_dims[hint_dims.size() - 4];
   s.adjacency = adjacency;
+  s.everyone = everyone;
   s.hints.assign(kinds.begin(), kinds.end());
   s.feeds_hints = feeds_hints, s.edge_info = edge_info, s.bias = bias, s.norm = norm;
   s.simplified = simplified, s.slope = slope, s.sharpness = sharpness;
@@ -788,6 +790,7 @@ template <ffi::DataType dtype> auto Binding() {
       .template Ret<ffi::Buffer<dtype>>()
       .template Attr<int64_t>("hidden")
       .template Attr<int64_t>("adjacency")
+      .template Attr<int64_t>("everyone")
       .template Attr<ffi::Span<const int64_t>>("kinds")
       .template Attr<int64_t>("feeds_hints")
       .template Attr<int64_t>("edge_info")

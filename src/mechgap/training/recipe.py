@@ -81,7 +81,7 @@ class Recipe:
     hint_repred_mode: str = _about("soft", "soft, hard or hard_on_eval.")
     hint_teacher_forcing: float = _about(0.0, "Probability of the true hint in training.")
     encoder_init: str = _about("xavier_on_scalars", "xavier_on_scalars or default.")
-    processor_type: str = _about("gatv2", "gatv2.")
+    processor_type: str = _about("gatv2", "gatv2, or gatv2_full: all pairs attend.")
     use_edge_info: bool = _about(False, "The paper's W_info.")
     use_pre_att_bias: bool = _about(False, "The paper's B; needs one training length.")
     simplify_decoders: bool = _about(False, "The paper's pointer decoder.")
