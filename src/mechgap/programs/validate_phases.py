@@ -32,9 +32,8 @@ def phase_problems(program: PhasedProgram) -> Iterator[Problem]:
     yield from _starts(program)
     for where, expression, wants_flag in _expressions(program):
         concludes = where.startswith("conclusion")
-        yield from _names(
-            program, where, expression, {Side.SELF, Side.INIT} if concludes else {*Side}
-        )
+        sides = {Side.SELF, Side.INIT} if concludes else {*Side}
+        yield from _names(program, where, expression, sides)
         yield from mixed_flags(program, expression)
         if wants_flag and not is_flag(program, expression):
             yield Problem("wrong-kind", f"{where}: '{expression}' is not a flag")

@@ -2,8 +2,9 @@
 
 With m the margin by which a logit must win, E what logits can be off by where nobody is selected,
 and R where somebody is, keeping and following need ``m + 2 E``, and a race between two who are
-eligible needs ``m + 2 R`` beside what keeping or following adds to one of them. E and R grow with
-the weights, so they are found by iteration; where that does not end, the domain cannot be met.
+eligible needs ``m + 2 R`` beside what keeping adds if one of them is the receiver itself. E and R
+grow with the weights, so they are found by iteration; where that does not end, the domain cannot be
+met.
 
 Where nodes are selected by position, the sharpness is as small as the domain allows. Where they are
 selected by numbers, near-ties are a matter of luck, and it is as large as logits may be.
@@ -27,6 +28,7 @@ from mechgap.compiler.phased.registers import Register
 from mechgap.compiler.sharpness import LARGEST_LOGIT
 from mechgap.errors import InvalidInput
 from mechgap.programs.phased_interpreter import by_position
+from mechgap.programs.phases import Phase
 
 POINTER_SHARE = 1 / 3
 """How far a pointer may be off, of the smallest difference between positions."""
@@ -83,7 +85,7 @@ def weights_for(reading: Reading, domain: Domain, m: float, off: Noise) -> Weigh
     for i, phase in phases:
         above = value_of(reading, i, phase).range(reading.bounds)[1]
         if by_position(reading.program, phase):
-            apart = bias(keep, follow, reading, i) + m + 2 * off.racing[i].start
+            apart = bias(keep, phase) + m + 2 * off.racing[i].start
             sharp = short(apart / domain.position_gap)
         else:
             sharp = 2.0 ** floor(log2(largest_logit(reading) / (2 * above)))
@@ -100,12 +102,9 @@ def weights_for(reading: Reading, domain: Domain, m: float, off: Noise) -> Weigh
     )
 
 
-def bias(keep: float, follow: float, reading: Reading, i: int) -> float:
-    """What one of two competitors can have beside its value: it is oneself, or one's pointer's."""
-    phase = reading.program.phases[i]
-    if phase.default is not None:
-        return follow
-    return keep if may_select_itself(phase) else 0.0
+def bias(keep: float, phase: Phase) -> float:
+    """What one of two competitors can have beside its value, if it can be the receiver itself."""
+    return keep if phase.default is None and may_select_itself(phase) else 0.0
 
 
 def decide(
@@ -135,7 +134,7 @@ def _races(reading: Reading, m: float, weights: Weights, off: Noise) -> tuple[Ra
         if by_position(reading.program, phase):
             found.append(Race())
             continue
-        apart = bias(weights.keep, weights.follow, reading, i) + m + 2 * off.racing[i].start
+        apart = bias(weights.keep, phase) + m + 2 * off.racing[i].start
         sharp = weights.sharpness[i]
         found.append(Race(apart / sharp, 2 * off.racing[i].each_hop / sharp))
     return tuple(found)

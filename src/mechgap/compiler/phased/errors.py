@@ -72,6 +72,18 @@ def rounded(form: Affine, unit: float) -> float:
     return gamma(3 * len(form.terms) + 2, unit) * size
 
 
+def _surely(form: Affine, leak: float, unit: float) -> float | None:
+    """What restoring a conjunction that holds can be off by; None if the form is none.
+
+    Then what it asks for is 1, and what it asks not to be is 0, up to a leak.
+    """
+    asked = [value for value in form.terms.values() if value > 0]
+    if {*map(abs, form.terms.values())} != {1.0} or form.constant != 1.0 - len(asked):
+        return None
+    size = 2 * len(asked) + abs(form.constant) + 1.0
+    return 4 * (gamma(2 * len(asked) + 2, unit) * size + leak * unit)
+
+
 def balance(
     reading: Reading, registers: Sequence[Register], domain: Domain, hidden_size: int
 ) -> Ballast:
@@ -120,7 +132,16 @@ def errors(
         """What a number adds to the error of what it is made of, where its flags hold."""
         parts = number.value.terms.items()
         size = sum(abs(value) * reading.bounds(name)[1] for name, value in parts)
-        return (leak + gamma(3 * len(parts) + 2, unit)) * size + (drift * size + noise)
+        plain = all(abs(value) == 1 for _, value in parts) and number.value.constant == 0
+        roundings = len(parts) + 1 if plain else 3 * len(parts) + 2
+        return (leak + gamma(roundings, unit) + drift) * size + noise
+
+    def where_set(register: Flag) -> float:
+        """Of a flag that is set: then one form is 1, and what is taken away is exactly 0."""
+        sure = [_surely(form, leak, unit) for form in register.forms]
+        if norm is not None or any(error is None for error in sure):
+            return flag(register, ())
+        return max(error for error in sure if error is not None)
 
     def passing(number: Number) -> float:
         """What one phase adds to a number; where it is open, what shuts it is exactly 0."""
@@ -131,13 +152,12 @@ def errors(
     kept = {*reading.memory, *(written(pointer) for pointer in reading.memory)}
     just_written = max((numbers[written(pointer)] for pointer in reading.memory), default=0.0)
     flags = {r.name: flag(r, r.less) for r in registers if isinstance(r, Flag)}
-    where_set = {r.name: flag(r, ()) for r in registers if isinstance(r, Flag)}
     signals = {name: error for name, error in numbers.items() if name not in kept}
     return Errors(
         unit=unit,
         leak=leak,
         registers={**flags, **signals},
-        where_set=where_set,
+        where_set={r.name: where_set(r) for r in registers if isinstance(r, Flag)},
         numbers={
             component.name: made(register)
             for component in reading.program.hidden

@@ -4,7 +4,8 @@ The logit of sender j for receiver i is the sum of
 
     keep · [i = j]                                             phases without a default
     follow · [j is i's pointer]                                phases with a default
-    relu(mask · (5/4 flags - 1/4) - sharpness · value_ij)      a mask of flags
+    relu(mask · (5/4 flags - 1/4) - sharpness · value_ij - follow · [j is i's pointer])
+                                                               a mask of flags
     point · tent(position_i - pointer_j), as wide as the flag of j is set  a mask with `equal`
 
 where *flags* is 1 if all hold and else at most 0, and ``keep, follow < mask, point``. A relu in a
@@ -113,7 +114,10 @@ def _rectified(form: Affine, label: str) -> Unit:
 def _select(reading: Reading, i: int, phase: Phase, weights: Weights) -> Affine:
     flags = reading.conjunction(flags_of(phase), i)
     lifted = weights.mask[i] * (1.25 * flags - 0.25)
-    return lifted - weights.sharpness[i] * value_of(reading, i, phase)
+    form = lifted - weights.sharpness[i] * value_of(reading, i, phase)
+    if phase.default is not None:  # whoever is eligible gets nothing for being one's pointer's node
+        form = form - term(Side.EDGE, phase.default.name, weights.follow)
+    return form
 
 
 def _follow(reading: Reading, i: int, phase: Phase, weights: Weights) -> Affine:

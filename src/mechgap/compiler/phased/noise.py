@@ -90,7 +90,11 @@ def noise(
         return sum(_quiet(part, sizes, i, len(units)) for part in units)
 
     def racing(i: int) -> Off:
-        others = sum(_quiet(part, sizes, i, len(units)) for part in units if part.selects != i)
+        others = sum(
+            _quiet(part, sizes, i, len(units), where_set=part.mends)
+            for part in units
+            if part.selects != i
+        )
         if i not in selecting:
             return Off(others)
         form, weight = selecting[i].zeta, abs(selecting[i].omega)
@@ -116,10 +120,12 @@ def noise(
     )
 
 
-def _quiet(part: LogitUnit, sizes: "_Sizes", phase: int, units: int) -> float:
+def _quiet(
+    part: LogitUnit, sizes: "_Sizes", phase: int, units: int, where_set: bool = False
+) -> float:
     """What a unit adds where it does not select: rounding, its leaky relu, the sum of all units."""
     form, weight = part.unit.zeta, abs(part.unit.omega)
-    size = sizes.of(form, phase)
+    size = sizes.of(form, phase, where_set)
     share = LEAK if part.selects is not None else 1.0
     inherited = 0.0
     if part.selects is None and not part.mends:
@@ -160,8 +166,9 @@ class _Sizes:
     def _is_exact(self, name: Name, weight: float) -> bool:
         """Whether a product needs no rounding: a power of two, or few digits times a flag."""
         digits = abs(frexp(weight)[0])
-        is_flag_here = self._flag(name) is not None or is_flag(self.reading.program, name)
-        return digits == 0.5 or (is_flag_here and (digits * 2**_SHORT).is_integer())
+        points = name.side is Side.EDGE and name.name in self.reading.program.components
+        is_known = points or self._flag(name) is not None or is_flag(self.reading.program, name)
+        return digits == 0.5 or (is_known and (digits * 2**_SHORT).is_integer())
 
     def where_set(self, name: Name) -> float:
         """How far a flag that is set can be off; numbers are counted apart."""
