@@ -36,8 +36,6 @@ _STEEP = 1.1 / (1 - POINTER_SHARE)
 """Tents over pointers, times that difference: zero for every node but the one that is meant."""
 _MEANT = 1 - _STEEP * POINTER_SHARE
 """What is left of a tent at the node that is meant."""
-_LARGEST_OF_ALL = 2.0**30
-"""The largest logit where nodes see all nodes, and nothing is subtracted from non-neighbours."""
 _BITS = 6
 _ROUNDS = 50
 
@@ -70,9 +68,9 @@ def short(value: float) -> float:
     return last * ceil(value / last)
 
 
-def largest_logit(reading: Reading) -> float:
-    """What no logit may exceed."""
-    return _LARGEST_OF_ALL if reading.program.sees_all else LARGEST_LOGIT
+def largest_logit(reading: Reading, domain: Domain) -> float:
+    """What no logit may exceed: more where nothing is subtracted from non-neighbours."""
+    return 128 / domain.epsilon if reading.program.sees_all else LARGEST_LOGIT
 
 
 def weights_for(reading: Reading, domain: Domain, m: float, off: Noise) -> Weights:
@@ -88,7 +86,7 @@ def weights_for(reading: Reading, domain: Domain, m: float, off: Noise) -> Weigh
             apart = bias(keep, phase) + m + 2 * off.racing[i].start
             sharp = short(apart / domain.position_gap)
         else:
-            sharp = 2.0 ** floor(log2(largest_logit(reading) / (2 * above)))
+            sharp = 2.0 ** floor(log2(largest_logit(reading, domain) / (2 * above)))
         lifted = keep + follow + m + off.silent[i] + off.racing[i].start + off.received[i]
         sharpness.append(sharp)
         mask.append(short(sharp * above + lifted))
@@ -116,7 +114,7 @@ def decide(
         weights = weights_for(reading, domain, m, assumed)
         units = attention_units(reading, domain.position_gap, weights)
         now = noise(reading, units, errors, registers)
-        if max(weights.mask) + now.largest > largest_logit(reading):
+        if max(weights.mask) + now.largest > largest_logit(reading, domain):
             break
         if now.within(assumed):
             return Decided(weights, units, now.largest, _races(reading, m, weights, now))
