@@ -17,6 +17,7 @@ from mechgap.programs.language import (
 )
 from mechgap.programs.phases import AnyProgram, Phase, PhasedProgram, becomes, first, grows
 from mechgap.programs.queues import dijkstra, mst_prim
+from mechgap.programs.topological import topological_sort
 from mechgap.tasks.specs import Task, get_task
 
 visit = Bool("visit")
@@ -182,7 +183,7 @@ LIBRARY: Mapping[str, AnyProgram] = MappingProxyType(
         for program in (
             *(bfs, bfs_parent, bellman_ford),
             *(reachability, smallest_label, strongest_neighbour, dfs),
-            *(dijkstra, mst_prim),
+            *(topological_sort, dijkstra, mst_prim),
         )
     }
 )

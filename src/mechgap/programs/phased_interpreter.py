@@ -17,7 +17,7 @@ from mechgap.programs.evaluation import (
 )
 from mechgap.programs.expressions import Equal, Expression, Name, Side, conjuncts, sides
 from mechgap.programs.language import Component, Kind
-from mechgap.programs.phases import Becomes, First, Grows, Phase, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, Linked, Phase, PhasedProgram
 from mechgap.tasks.specs import get_task
 
 State = dict[str, np.ndarray]
@@ -93,7 +93,7 @@ def interpret_phases(
             overwritten.append((anyone & used).any(-1))
             for name in age:
                 afresh = anyone if name in phase.update else np.zeros_like(anyone)
-                if phase.default is not None and phase.default.name == name:
+                if name in phase.defaults:
                     afresh = afresh | idle
                 age[name] = np.where(afresh, 0, age[name] + 1)
             ages.append(np.max([a.max(-1) for a in age.values()] or [np.zeros(batch, int)], 0))
@@ -167,7 +167,8 @@ def _take_phase(
     lowest = score.argmin(-1)
     default = np.arange(positions.shape[-1])
     if phase.default is not None:
-        default = pointed(state[phase.default.name], positions)
+        meant = evaluate(phase.default, partial(_own, given, state))
+        default = pointed(meant, positions)
     sender = np.where(anyone, lowest, default)
     after = dict(state)
     for name, expression in phase.update.items():
@@ -226,6 +227,11 @@ def _conclude(
             case Grows(by, flags):
                 held = sum(evaluate(flag, values).max(-1, keepdims=True) for flag in flags)
                 after[name] = state[name] + by * held
+            case Linked(links, to, otherwise):
+                there = evaluate(to, values)
+                link = (evaluate(links, values) > 0.5) & (there > 0.5).any(-1, keepdims=True)
+                at = np.take_along_axis(positions, there.argmax(-1)[:, None], axis=-1)
+                after[name] = np.where(link, at, evaluate(otherwise, values))
             case _:
                 after[name] = evaluate(conclusion, values)
     return after

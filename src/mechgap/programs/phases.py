@@ -16,7 +16,7 @@ means the node itself, numbers are 0, and `init` says what else: CLRS's first hi
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mechgap.programs.expressions import Expression, Name
+from mechgap.programs.expressions import Expression, Name, Not, Where
 from mechgap.programs.language import (
     GraphProgram,
     Program,
@@ -77,7 +77,26 @@ def grows(by: float, *flags: Expression) -> Grows:
     return Grows(by, flags)
 
 
-Conclusion = Becomes | First | Grows | Expression
+@dataclass(frozen=True)
+class Linked:
+    """A pointer to the one node that has a flag, where there is one and a node links to it."""
+
+    links: Expression
+    """Whether the node links."""
+    to: Expression
+    """The flag of the node that it links to; at most one has it."""
+    otherwise: Expression
+
+    def __str__(self) -> str:
+        return f"linked({self.links}, {self.to}, {self.otherwise})"
+
+
+def linked(links: Expression, to: Expression, otherwise: Expression) -> Linked:
+    """Point to the node that has a flag: ``linked(self.finished, self.tail, self.idx)``."""
+    return Linked(links, to, otherwise)
+
+
+Conclusion = Becomes | First | Grows | Linked | Expression
 
 
 @dataclass(frozen=True)
@@ -87,12 +106,23 @@ class Phase:
     select: Selection
     mask: Expression
     """Who may be selected."""
-    default: Name | None = None
-    """Whom to attend to where nobody passes: a pointer's node; the node itself if None."""
+    default: Name | Where | None = None
+    """Whom to attend to where nobody passes: a pointer's node, or, by a flag, one of two; the node
+    itself if None."""
     update: Mapping[str, Expression] = field(default_factory=dict)
     """Pointers, where somebody was selected."""
     signal: Mapping[str, Expression] = field(default_factory=dict)
     """Flags, pointers and numbers, for every node."""
+
+    @property
+    def defaults(self) -> Mapping[str, Expression | None]:
+        """The pointers that are followed by default, and where: None for everywhere."""
+        match self.default:
+            case Where(flag, Name(_, then), Name(_, otherwise)):
+                return {then: flag, otherwise: Not(flag)}
+            case Name(_, name):
+                return {name: None}
+        return {}
 
     def __str__(self) -> str:
         inner = "            "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mechgap.errors import unknown
 from mechgap.programs.expressions import Equal, Expression, Name, Side, Where
 from mechgap.programs.language import Component, Kind
-from mechgap.programs.phases import Becomes, First, Grows, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, Linked, PhasedProgram
 from mechgap.programs.validate import (
     Problem,
     input_problems,
@@ -39,8 +39,14 @@ def phase_problems(program: PhasedProgram) -> Iterator[Problem]:
             yield Problem("wrong-kind", f"{where}: '{expression}' is not a flag")
         yield from _compared(program, where, expression)
     for i, phase in enumerate(program.phases):
-        if phase.default is not None and not _is_pointer(program, phase.default):
-            yield Problem("wrong-kind", f"the default of phase {i}, {phase.default}, is no pointer")
+        for name, flag in phase.defaults.items():
+            if not _is_pointer(program, Name(Side.SELF, name)):
+                yield Problem("wrong-kind", f"the default of phase {i}, self.{name}, is no pointer")
+            if flag is not None and not is_flag(program, flag):
+                yield Problem("wrong-kind", f"the default of phase {i}: '{flag}' is not a flag")
+        if phase.default is not None and not phase.defaults:
+            yield Problem("wrong-kind", f"the default of phase {i}, '{phase.default}', must be a "
+                          "pointer, or one of two by a flag")  # fmt: skip
     yield from prediction_problems(program)
     yield from _unexplained(program)
 
@@ -82,7 +88,7 @@ def _setters(program: PhasedProgram, component: Component) -> Iterator[Problem]:
     allowed = {
         Kind.BOOL: bool(signals),
         Kind.FLOAT: bool(signals),
-        Kind.POINTER: bool(signals or updates) or isinstance(conclusion, Where),
+        Kind.POINTER: bool(signals or updates) or isinstance(conclusion, Where | Linked),
         Kind.CLASS: isinstance(conclusion, Becomes),
         Kind.CHOICE: isinstance(conclusion, First),
         Kind.TOTAL: isinstance(conclusion, Grows),
@@ -116,6 +122,9 @@ def _expressions(program: PhasedProgram) -> Iterator[tuple[str, Expression, bool
                 yield from ((where, condition, True) for condition in conditions.values())
             case First(flags) | Grows(_, flags):
                 yield from ((where, flag, True) for flag in flags)
+            case Linked(links, to, otherwise):
+                yield from ((where, flag, True) for flag in (links, to))
+                yield where, otherwise, False
             case Where(flag, then, otherwise):
                 yield where, flag, True
                 yield from ((where, value, False) for value in (then, otherwise))

@@ -34,7 +34,7 @@ from mechgap.errors import InvalidInput
 from mechgap.network.linear import Linear
 from mechgap.network.network import Network
 from mechgap.programs.language import Kind
-from mechgap.programs.phases import Grows, PhasedProgram
+from mechgap.programs.phases import Grows, Linked, PhasedProgram
 from mechgap.tasks.specs import Location, get_task
 
 
@@ -142,7 +142,8 @@ def _layout(
             nodes += component.classes
         elif component.kind in {Kind.CHOICE, Kind.BOOL, Kind.FLOAT}:
             nodes.append(component.name)
-    edges += dict.fromkeys(p.default.name for p in program.phases if p.default is not None)
+    edges += dict.fromkeys(name for phase in program.phases for name in phase.defaults)
+    linked = any(isinstance(c, Linked) for c in program.conclude.values())
     check_size(
         program.name,
         hidden_size,
@@ -151,7 +152,7 @@ def _layout(
             "attention": len(attention),
             "node inputs": len(nodes),
             "edge inputs": len(edges),
-            "pointer decoder": 3,
+            "pointer decoder": 5 if linked else 3,
         },
     )
     found = reads(units)

@@ -95,7 +95,7 @@ def weights_for(reading: Reading, domain: Domain, m: float, off: Noise) -> Weigh
         follow=follow,
         sharpness=tuple(sharpness),
         mask=tuple(mask),
-        point=(keep + max(need)) / _MEANT,
+        point=(max(keep, follow) + max(need)) / _MEANT,
         steepness=_STEEP / domain.position_gap,
     )
 

@@ -13,6 +13,7 @@ logit is a leaky relu and a linear term that takes its leak away; the linear ter
 one unit. So whatever is off in flags that do not hold, is not seen at all.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mechgap.compiler.affine import Affine, term
@@ -55,13 +56,15 @@ def attention_units(reading: Reading, gap: float, weights: Weights) -> tuple[Log
     leaked = Affine()
     for i, phase in enumerate(reading.program.phases):
         equality = pointing(phase)
+        rectified = [
+            LogitUnit(_rectified(form, f"follow {i}"))
+            for form in _follow(reading, i, phase, weights)
+        ]
         if equality is not None:
             units += [LogitUnit(unit) for unit in _point(reading, i, phase, equality, weights)]
-            continue
-        rectified = [LogitUnit(_rectified(_select(reading, i, phase, weights), f"select {i}"), i)]
-        if phase.default is not None:
-            form = _follow(reading, i, phase, weights)
-            rectified.append(LogitUnit(_rectified(form, f"follow {i}")))
+        else:
+            form = _select(reading, i, phase, weights)
+            rectified.insert(0, LogitUnit(_rectified(form, f"select {i}"), i))
         for part in rectified:
             seen = part.unit.zeta.side(Side.OTHER, Side.EDGE)
             leaked = leaked + (LEAK / (LEAK - 1)) * seen
@@ -115,15 +118,17 @@ def _select(reading: Reading, i: int, phase: Phase, weights: Weights) -> Affine:
     flags = reading.conjunction(flags_of(phase), i)
     lifted = weights.mask[i] * (1.25 * flags - 0.25)
     form = lifted - weights.sharpness[i] * value_of(reading, i, phase)
-    if phase.default is not None:  # whoever is eligible gets nothing for being one's pointer's node
-        form = form - term(Side.EDGE, phase.default.name, weights.follow)
+    for pointer in phase.defaults:  # whoever is eligible gets nothing for being a pointer's node
+        form = form - term(Side.EDGE, pointer, weights.follow)
     return form
 
 
-def _follow(reading: Reading, i: int, phase: Phase, weights: Weights) -> Affine:
-    assert phase.default is not None
-    points_there = term(Side.EDGE, phase.default.name)
-    return weights.follow * (points_there + reading.runs(i) - 1.0)
+def _follow(reading: Reading, i: int, phase: Phase, weights: Weights) -> Iterator[Affine]:
+    for pointer, flag in phase.defaults.items():
+        form = term(Side.EDGE, pointer) + reading.runs(i) - 1.0
+        if flag is not None:
+            form = form + reading.literal(flag, i) - 1.0
+        yield weights.follow * form
 
 
 def _point(reading: Reading, i: int, phase: Phase, equality: Equal, weights: Weights) -> list[Unit]:

@@ -15,7 +15,7 @@ from mechgap.compiler.affine import Affine, affine, term
 from mechgap.compiler.layout import position_input
 from mechgap.programs.expressions import Expression, Name, Not, Side, Where
 from mechgap.programs.language import Kind
-from mechgap.programs.phases import Becomes, First, Grows, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, Linked, PhasedProgram
 from mechgap.tasks.specs import Type, get_task
 
 
@@ -136,6 +136,8 @@ class Reading:
                     parts = list(conditions.values())
                 case First(flags) | Grows(_, flags):
                     parts = list(flags)
+                case Linked(links, to, otherwise):
+                    parts = [links, to, otherwise]
                 case _:
                     parts = [conclusion]
             for part in parts:

@@ -231,7 +231,7 @@ def busy_flag(phase: Phase) -> str:
 
 def _memory(reading: Reading, pointer: str) -> Iterator[Register]:
     program = reading.program
-    looks = [i for i, p in enumerate(program.phases) if p.default and p.default.name == pointer]
+    looks = [i for i, phase in enumerate(program.phases) if pointer in phase.defaults]
     writes = [i for i, p in enumerate(program.phases) if pointer in p.update]
     shut, forget = Affine(), Affine()
     for phase in range(reading.phases):

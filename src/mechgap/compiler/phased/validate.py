@@ -20,7 +20,7 @@ from mechgap.programs.expressions import (
     sides,
 )
 from mechgap.programs.language import Kind
-from mechgap.programs.phases import Becomes, First, Grows, Phase, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, Linked, Phase, PhasedProgram
 from mechgap.programs.validate import Problem, refuse
 from mechgap.programs.validate_phases import phase_problems
 
@@ -138,18 +138,28 @@ def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
 
 
 def _default(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
-    if phase.default is None:
+    two = len(phase.defaults) == 2
+    if two and pointing(phase) is None:
+        yield Problem("default-elsewhere", f"phase {i} has one of two defaults; its mask must "
+                      "compare")  # fmt: skip
+    if two and not all(_is_literal(flag) for flag in phase.defaults.values() if flag is not None):
+        yield Problem("default-elsewhere", f"the default of phase {i} must go by one flag")
+    for name in phase.defaults:
+        yield from _followed(reading, i, phase, name)
+
+
+def _followed(reading: Reading, i: int, phase: Phase, name: str) -> Iterator[Problem]:
+    """A pointer that comes as a hint can be followed; one that is kept, under conditions."""
+    fed_back, set_in = reading.program.fed_back(name), reading.program.set_in(name)
+    signalled = set_in is not None and set_in >= i
+    if fed_back and not phase.update and (signalled or name in reading.program.conclude):
         return
-    name = phase.default.name
     own = [part for part in conjuncts(phase.mask) if sides(part) == {Side.SELF}]
     before = (i - 1) % reading.phases
     signals = reading.program.phases[before].signal
     if pointing(phase) is not None or phase.update:
         yield Problem("default-elsewhere", f"phase {i} has a default; it can neither compare nor "
                       "update")  # fmt: skip
-    set_in = reading.program.set_in(name)
-    if set_in is not None and set_in >= i and reading.program.fed_back(name):
-        return  # a signal that comes as a hint needs no memory
     if len(own) != 1 or not isinstance(own[0], Name) or own[0].name not in signals:
         yield Problem("default-of-all", f"the mask of phase {i}, which has a default, must ask its "
                       "receiver for one signal of the phase before")  # fmt: skip
@@ -160,15 +170,13 @@ def _default(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
             yield Problem("default-of-all", f"'{flag}' must be signals, or other.f & ~self.f where "
                           f"the mask asks for other.f, to tell who takes the default of phase {i}; "
                           f"got '{value}'")  # fmt: skip
-    fed = {c.name for hint, c in reading.program.hints.items()
-           if hint not in reading.program.unclaimed}  # fmt: skip
-    if name not in reading.memory or name not in fed:
+    if name not in reading.memory or not fed_back:
         yield Problem("default-not-a-hint", f"the default of phase {i} must be a pointer that is "
                       f"kept and is a hint; '{name}' is not")  # fmt: skip
     if any(name in phase.update for phase in reading.program.phases[:i]):
         yield Problem("default-too-late", f"'{name}' is the default of phase {i}, and was written "
                       "before in the same step")  # fmt: skip
-    if sum(p.default is not None and p.default.name == name for p in reading.program.phases) > 1:
+    if sum(name in p.defaults for p in reading.program.phases) > 1:
         yield Problem("default-twice", f"'{name}' is the default of two phases")
 
 
@@ -225,18 +233,24 @@ def _number(reading: Reading, i: int, name: str) -> Iterator[Problem]:
 
 
 def _conclusions(reading: Reading) -> Iterator[Problem]:
-    plain = {*reading.memory, reading.position}
+    last = reading.program.phases[-1].signal
+    pointers = {c.name for c in reading.program.hidden if c.kind is Kind.POINTER}
+    plain = {*reading.memory, reading.position, *(pointers & {*last})}
     for name, conclusion in reading.program.conclude.items():
         match conclusion:
             case Becomes(conditions):
                 flags = [part for c in conditions.values() for part in disjuncts(c)]
             case First(flags) | Grows(_, flags):
                 flags = list(flags)
-            case Where(flag, Name(Side.SELF, then), Name(Side.SELF, otherwise)):
-                flags = [flag]
-                if not {then, otherwise} <= plain:
-                    yield Problem("unknown-conclusion", f"'{name}' can be a pointer that is kept "
-                                  f"or the node itself; got '{conclusion}'")  # fmt: skip
+            case Where() | Linked():
+                value = conclusion.otherwise if isinstance(conclusion, Linked) else conclusion
+                flags = [conclusion.links, conclusion.to] if isinstance(conclusion, Linked) else []
+                flags += [value.flag] if isinstance(value, Where) else []
+                ends = [value.then, value.otherwise] if isinstance(value, Where) else [value]
+                if not all(isinstance(end, Name) and end.name in plain for end in ends):
+                    yield Problem("unknown-conclusion", f"'{name}' can be a pointer that is kept, "
+                                  "one of the last phase, or the node itself; got "
+                                  f"'{conclusion}'")  # fmt: skip
             case _:
                 yield Problem("unknown-conclusion", f"'{name}' cannot be '{conclusion}'")
                 continue
