@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.files import save_compiled
+from mechgap.compiler.phased.certificate import PhasedCertificate
 from mechgap.compiler.target import TARGETS, Target
 from mechgap.compiler.verify import fresh_graphs, verify
 from mechgap.errors import InvalidInput
@@ -23,6 +24,7 @@ from mechgap.network.trace import run
 from mechgap.programs.expressions import edge, other, self, where
 from mechgap.programs.language import minimum
 from mechgap.programs.library import LIBRARY, dfs
+from mechgap.programs.phased_interpreter import PhasedExecution
 from mechgap.programs.queues import dijkstra, mst_prim
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
@@ -135,6 +137,8 @@ def test_the_certificate_says_how_close_values_may_be():
 def test_numbers_are_as_exact_as_certified():
     network, batch = compiled(dijkstra), official("dijkstra", "test")
     meaning, reasons = network.interpreted(batch)
+    assert isinstance(meaning, PhasedExecution)
+    assert isinstance(network.certificate, PhasedCertificate)
     inside = ~np.any(list(reasons.values()), axis=0)
     steps = batch.max_hints - 1
     off = np.abs(np.asarray(run(network.network, batch).hints["d"])[:steps]
