@@ -243,7 +243,7 @@ def concluding(**change):
     [
         ({"task": "dsf"}, "unknown-task"),
         ({"phases": dfs.phases[:1]}, "set-not-once"),
-        (changed(1, select=minimum(other.pi)), "selection-not-by-position"),
+        (changed(1, select=minimum(other.pi)), "unknown-selection"),
         (changed(1, mask=self.active & (other.white | other.grey)), "mask-not-a-conjunction"),
         (changed(0, mask=equal(other.pi, self.idx)), "mask-without-signal"),
         (changed(0, mask=other.finished & equal(self.pi, other.idx)), "unknown-comparison"),

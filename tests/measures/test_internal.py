@@ -66,7 +66,7 @@ def test_the_forms_are_one_number_in_three_scales(graphs):
 
 def test_all_targets_of_a_program_attend_alike(graphs):
     program = LIBRARY["bfs"]
-    for target in TARGETS.values():
+    for target in (target for target in TARGETS.values() if not target.full_attention):
         compiled = compile_program(program, target, Domain.regular(program, 9))
         found = run(compiled.network, graphs.batch)
         gap = internal_gap(found.attention, graphs.truths[0], graphs)

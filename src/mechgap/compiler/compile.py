@@ -131,7 +131,7 @@ def compile_program(
             "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first"
         )
     if isinstance(program, PhasedProgram):
-        check_phases(program, simplify_decoders)
+        check_phases(program, target, simplify_decoders)
         network, layout, certificate = build(program, target, domain, hidden_size)
         return Compiled(program, target, network, certificate, layout)
     mask = check_target(program, target, domain)

@@ -12,6 +12,7 @@ import numpy as np
 from mechgap.errors import InvalidInput
 from mechgap.programs.expressions import Name, Side, sides
 from mechgap.programs.language import GraphProgram, Kind, Program
+from mechgap.programs.phases import PhasedProgram
 from mechgap.tasks.specs import get_task
 
 
@@ -50,9 +51,12 @@ class Domain:
         Distances are taken to stay below 4 (on CLRS's graphs of 64 nodes they reach about 0.9);
         counts of steps, below the number of nodes.
         """
-        weighs = isinstance(program, GraphProgram) and any(
-            Side.EDGE in sides(part) for part in program.update.values()
-        )
+        values = []
+        if isinstance(program, GraphProgram):
+            values = list(program.update.values())
+        elif isinstance(program, PhasedProgram):
+            values = [phase.select.expression for phase in program.phases]
+        weighs = any(Side.EDGE in sides(value) for value in values)
         return Domain(
             nodes=nodes,
             position_gap=1 / nodes,

@@ -4,7 +4,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.compile import Compiled
 from mechgap.interop.dm_clrs import to_haiku
 from mechgap.network.files import save_network, write_tensors
@@ -13,9 +12,7 @@ from mechgap.network.files import save_network, write_tensors
 def about(compiled: Compiled) -> dict[str, Any]:
     """How a network was compiled, as plain data: what its file keeps."""
     certificate = compiled.certificate
-    gap = {}
-    if isinstance(certificate, Certificate):
-        gap = {"value_gap": certificate.value_gap(certificate.domain.steps)}
+    gap = {"value_gap": certificate.value_gap(certificate.domain.steps)}
     return {
         "program": compiled.program.name,
         "source": str(compiled.program),

@@ -17,6 +17,8 @@ class Target:
     edge_information: bool
     pre_attention_bias: bool
     layer_norm: bool
+    full_attention: bool = False
+    """Whether nodes attend to all nodes, and not only along edges."""
 
     def config(
         self, hidden_size: int, nodes: int, simplify_decoders: bool = False
@@ -25,6 +27,7 @@ class Target:
         return NetworkConfig(
             hidden_size=hidden_size,
             use_ln=self.layer_norm,
+            processor_type="gatv2_full" if self.full_attention else "gatv2",
             use_edge_info=self.edge_information,
             use_pre_att_bias=self.pre_attention_bias,
             pre_att_bias_nodes=nodes if self.pre_attention_bias else None,
@@ -40,6 +43,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
             Target("general", "edge information, any size", True, False, False),
             Target("stock", "dm-clrs's GATv2 without layer norm", False, False, False),
             Target("stock-ln", "dm-clrs's GATv2 as it is", False, False, True),
+            Target("full", "attention to all nodes, edge information", True, False, False, True),
         )
     }
 )

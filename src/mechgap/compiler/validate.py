@@ -21,6 +21,11 @@ def check_target(program: GraphProgram, target: Target, domain: Domain) -> Mask:
 
 def target_problems(program: GraphProgram, target: Target, domain: Domain) -> Iterator[Problem]:
     """What a target cannot do of a program that makes sense."""
+    if target.full_attention:
+        yield Problem(
+            "neighbours-only",
+            f"its nodes look at their neighbours, and in {target.name} attention goes to all nodes",
+        )
     try:
         affine(program.select.expression)
     except NotAffine as error:

@@ -22,7 +22,7 @@ from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.training.population import initial
 from mechgap.training.store import Store
 
-_TARGETS = ("stock-ln", "stock", "general", "paper")
+_TARGETS = ("stock-ln", "stock", "general", "paper", "full")
 """The nearest to dm-clrs's own network first."""
 
 

@@ -76,3 +76,14 @@ def pointed(
 ) -> Int[np.ndarray, "*times batch nodes"]:
     """The nodes at given positions."""
     return np.abs(values[..., None] - positions[:, None, :]).argmin(-1)
+
+
+def closest(
+    score: Float[np.ndarray, "batch receivers senders"],
+) -> Float[np.ndarray, "batch"]:
+    """Per graph, the smallest difference between a receiver's best and second-best score."""
+    if score.shape[-1] < 2:
+        return np.full(len(score), np.inf)
+    best, second = np.moveaxis(np.partition(score, 1, axis=-1)[..., :2], -1, 0)
+    with np.errstate(invalid="ignore"):  # inf - inf where nobody was eligible
+        return np.nan_to_num(second - best, nan=np.inf, posinf=np.inf).min(-1)

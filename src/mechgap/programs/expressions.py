@@ -192,9 +192,9 @@ def equal(left: Expression, right: Expression) -> Equal:
     return Equal(left, right)
 
 
-def where(flag: Expression, then: Expression, otherwise: Expression) -> Where:
+def where(flag: Expression, then: Expression, otherwise: "Expression | Number") -> Where:
     """One value where a flag is set, another where not."""
-    return Where(flag, then, otherwise)
+    return Where(flag, then, as_expression(otherwise))
 
 
 def conjuncts(expression: Expression | None) -> Iterator[Expression]:

@@ -11,7 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mechgap.programs.evaluation import Values, evaluate, pairwise, pointed, program_inputs
+from mechgap.programs.evaluation import (
+    Values,
+    closest,
+    evaluate,
+    pairwise,
+    pointed,
+    program_inputs,
+)
 from mechgap.programs.expressions import Name
 from mechgap.programs.language import Component, Fixpoint, GraphProgram, Kind
 from mechgap.programs.phased_interpreter import PhasedExecution, interpret_phases
@@ -119,7 +126,7 @@ def interpret(
         acceptable=stacked(
             [_acceptable(program, step) for step in taken], batch, nodes, nodes, kind=bool
         ),
-        gaps=stacked([_closest(step.score) for step in taken], batch, kind=float),
+        gaps=stacked([closest(step.score) for step in taken], batch, kind=float),
     )
 
 
@@ -143,15 +150,6 @@ def initial_state(program: GraphProgram, given: Mapping[str, Any]) -> Mapping[st
         name: nothing + evaluate(value, lambda at: given[at.name])
         for name, value in program.init.items()
     }
-
-
-def _closest(score: np.ndarray) -> np.ndarray:
-    """Per graph, the smallest difference between a receiver's best and second-best score."""
-    if score.shape[-1] < 2:
-        return np.full(len(score), np.inf)
-    best, second = np.moveaxis(np.partition(score, 1, axis=-1)[..., :2], -1, 0)
-    with np.errstate(invalid="ignore"):  # inf - inf where nobody was eligible
-        return np.nan_to_num(second - best, nan=np.inf, posinf=np.inf).min(-1)
 
 
 def execution_batch(program: GraphProgram, inputs: Mapping[str, np.ndarray]) -> Batch:

@@ -16,6 +16,8 @@ from mechgap.programs.language import (
     minimum,
 )
 from mechgap.programs.phases import AnyProgram, Phase, PhasedProgram, becomes, first, grows
+from mechgap.programs.queues import dijkstra, mst_prim
+from mechgap.programs.topological import topological_sort
 from mechgap.tasks.specs import Task, get_task
 
 visit = Bool("visit")
@@ -181,6 +183,7 @@ LIBRARY: Mapping[str, AnyProgram] = MappingProxyType(
         for program in (
             *(bfs, bfs_parent, bellman_ford),
             *(reachability, smallest_label, strongest_neighbour, dfs),
+            *(topological_sort, dijkstra, mst_prim),
         )
     }
 )

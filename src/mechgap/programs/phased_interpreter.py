@@ -7,10 +7,17 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mechgap.programs.evaluation import Values, evaluate, pairwise, pointed, program_inputs
+from mechgap.programs.evaluation import (
+    Values,
+    closest,
+    evaluate,
+    pairwise,
+    pointed,
+    program_inputs,
+)
 from mechgap.programs.expressions import Equal, Expression, Name, Side, conjuncts, sides
 from mechgap.programs.language import Component, Kind
-from mechgap.programs.phases import Becomes, First, Grows, Phase, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, Linked, Phase, PhasedProgram
 from mechgap.tasks.specs import get_task
 
 State = dict[str, np.ndarray]
@@ -36,6 +43,11 @@ class PhasedExecution(NamedTuple):
     ages: Int[np.ndarray, "time batch"]
     """For how many phases a pointer was only remembered, at most: neither written nor, as the
     default of a node that the mask lets select nobody, looked at."""
+    gaps: Float[np.ndarray, "time batch"]
+    """How close the closest race by numbers was: the smallest difference between a selected value
+    and the next that competed with it (infinite where nobody competed, or positions did)."""
+    hops: Int[np.ndarray, "batch"]
+    """The longest chain of numbers in which each was made of the one before."""
 
     @property
     def attention(self) -> Float[np.ndarray, "time batch receivers senders"]:
@@ -52,30 +64,40 @@ def interpret_phases(
     batch, nodes = positions.shape
     if steps is None:
         steps = max(1, get_task(program.task).max_hints(nodes) - 1)
-    state = initial_state(program, positions)
+    state = initial_state(program, given, positions)
     memory = [name for phase in program.phases for name in phase.update]
     age = {name: np.zeros((batch, nodes), int) for name in memory}
     states, senders, selected, acceptable = [_read(program, state)], [], [], []
-    shared, overwritten, ages = [], [], []
+    shared, overwritten, ages, gaps = [], [], [], []
+    numbers = [c.name for c in program.hidden if c.kind is Kind.FLOAT]
+    chains = {name: np.zeros((batch, nodes)) for name in numbers}
+    hops = np.zeros(batch, int)
     for _ in range(steps):
         for phase in program.phases:
-            idle = ~_may_select(phase, state, (batch, nodes))
+            idle = ~_may_select(phase, given, state, (batch, nodes))
             used = np.zeros((batch, nodes), bool)
             for name in phase.update:
                 used |= state[name] != positions
-            state, eligible, sender = _take_phase(phase, given, positions, state)
+            before = state
+            state, eligible, sender, score = _take_phase(program, phase, given, positions, state)
             anyone = eligible.any(-1)
+            gaps.append(np.full(batch, np.inf) if by_position(program, phase) else closest(score))
+            chains |= {
+                name: _chain(phase.signal[name], given, before, chains, sender)
+                for name in numbers
+                if name in phase.signal
+            }
+            hops = np.max([hops, *(chain.max(-1).astype(int) for chain in chains.values())], 0)
             senders.append(sender)
             selected.append(anyone)
             attended = np.arange(nodes) == sender[..., None]
-            by_index = phase.select.expression == Name(Side.OTHER, "idx")
-            acceptable.append(attended | eligible if by_index else attended)
+            acceptable.append(attended | eligible if by_position(program, phase) else attended)
             compares = any(isinstance(part, Equal) for part in phase.mask.walk())
             shared.append((eligible.sum(-1) > 1).any(-1) & compares)
             overwritten.append((anyone & used).any(-1))
             for name in age:
                 afresh = anyone if name in phase.update else np.zeros_like(anyone)
-                if phase.default is not None and phase.default.name == name:
+                if name in phase.defaults:
                     afresh = afresh | idle
                 age[name] = np.where(afresh, 0, age[name] + 1)
             ages.append(np.max([a.max(-1) for a in age.values()] or [np.zeros(batch, int)], 0))
@@ -89,10 +111,14 @@ def interpret_phases(
         shared=np.stack(shared),
         overwritten=np.stack(overwritten),
         ages=np.stack(ages),
+        gaps=np.stack(gaps),
+        hops=hops,
     )
 
 
-def initial_state(program: PhasedProgram, positions: np.ndarray) -> State:
+def initial_state(
+    program: PhasedProgram, given: Mapping[str, np.ndarray], positions: np.ndarray
+) -> State:
     """Everything before the first step."""
     state = {}
     nothing = np.zeros_like(positions)
@@ -106,38 +132,69 @@ def initial_state(program: PhasedProgram, positions: np.ndarray) -> State:
             state[component.name] = _one_hot(positions.argmin(-1), positions.shape[-1])
         else:
             state[component.name] = nothing
+    for name, value in program.init.items():
+        state[name] = nothing + evaluate(value, lambda at: given[at.name])
     return state
 
 
-def _may_select(phase: Phase, state: State, shape: tuple[int, int]) -> np.ndarray:
+def by_position(program: PhasedProgram, phase: Phase) -> bool:
+    """Whether a phase selects by position: then no two competitors can tie."""
+    value = phase.select.expression
+    return isinstance(value, Name) and program.inputs.get(value.name) == "pos"
+
+
+def _may_select(
+    phase: Phase, given: Mapping[str, np.ndarray], state: State, shape: tuple[int, int]
+) -> np.ndarray:
     """Which nodes have what the mask asks of a receiver."""
     may = np.ones(shape, bool)
     for part in conjuncts(phase.mask):
-        if sides(part) == {Side.SELF}:
-            may &= evaluate(part, partial(_own, {}, state)) > 0.5
+        if sides(part) <= {Side.SELF, Side.INIT}:
+            may &= evaluate(part, partial(_own, given, state)) > 0.5
     return may
 
 
 def _take_phase(
-    phase: Phase, given: Mapping[str, np.ndarray], positions: np.ndarray, state: State
-) -> tuple[State, np.ndarray, np.ndarray]:
-    """The state after a phase, who was eligible for whom, and who was attended to."""
+    program: PhasedProgram,
+    phase: Phase,
+    given: Mapping[str, np.ndarray],
+    positions: np.ndarray,
+    state: State,
+) -> tuple[State, np.ndarray, np.ndarray, np.ndarray]:
+    """The state after a phase, who was eligible for whom, who was attended to, and by what."""
     adjacent = given["adj"] > 0
     values = pairwise(given, state)
-    eligible = (adjacent | adjacent.swapaxes(-1, -2)) & (evaluate(phase.mask, values) > 0.5)
+    eligible = adjacent | adjacent.swapaxes(-1, -2) | program.sees_all
+    eligible = eligible & (evaluate(phase.mask, values) > 0.5)
     anyone = eligible.any(-1)
     score = phase.select.sign * evaluate(phase.select.expression, values)
-    lowest = np.where(eligible, score, np.inf).argmin(-1)
+    score = np.where(eligible, score, np.inf)
+    lowest = score.argmin(-1)
     default = np.arange(positions.shape[-1])
     if phase.default is not None:
-        default = pointed(state[phase.default.name], positions)
+        meant = evaluate(phase.default, partial(_own, given, state))
+        default = pointed(meant, positions)
     sender = np.where(anyone, lowest, default)
     after = dict(state)
     for name, expression in phase.update.items():
         after[name] = np.where(anyone, _at_sender(expression, values, sender), state[name])
     for name, expression in phase.signal.items():
         after[name] = _at_sender(expression, values, sender)
-    return after, eligible, sender
+    return after, eligible, sender, score
+
+
+def _chain(
+    expression: Expression,
+    given: Mapping[str, np.ndarray],
+    state: State,
+    chains: Mapping[str, np.ndarray],
+    sender: np.ndarray,
+) -> np.ndarray:
+    """How long a number's chain is: one more than that of what it is made of, 0 where it is 0."""
+    read = [part for part in expression.walk() if isinstance(part, Name) and part.name in chains]
+    longest = [_at_sender(name, pairwise(given, chains), sender) for name in read]
+    value = _at_sender(expression, pairwise(given, state), sender)
+    return np.where(value == 0, 0, 1 + np.max(longest or [np.zeros(sender.shape)], 0))
 
 
 def _at_sender(expression: Expression, values: Values, sender: np.ndarray) -> np.ndarray:
@@ -175,6 +232,11 @@ def _conclude(
             case Grows(by, flags):
                 held = sum(evaluate(flag, values).max(-1, keepdims=True) for flag in flags)
                 after[name] = state[name] + by * held
+            case Linked(links, to, otherwise):
+                there = evaluate(to, values)
+                link = (evaluate(links, values) > 0.5) & (there > 0.5).any(-1, keepdims=True)
+                at = np.take_along_axis(positions, there.argmax(-1)[:, None], axis=-1)
+                after[name] = np.where(link, at, evaluate(otherwise, values))
             case _:
                 after[name] = evaluate(conclusion, values)
     return after

@@ -10,13 +10,13 @@ and totals grow.
 Through the step they are read as they were before it.
 
 In the beginning flags are not set, a class is its first, a choice is the lowest node, a pointer
-means the node itself, and totals are 0: CLRS's first hint.
+means the node itself, numbers are 0, and `init` says what else: CLRS's first hint.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mechgap.programs.expressions import Expression, Name
+from mechgap.programs.expressions import Expression, Name, Not, Where
 from mechgap.programs.language import (
     GraphProgram,
     Program,
@@ -77,7 +77,26 @@ def grows(by: float, *flags: Expression) -> Grows:
     return Grows(by, flags)
 
 
-Conclusion = Becomes | First | Grows | Expression
+@dataclass(frozen=True)
+class Linked:
+    """A pointer to the one node that has a flag, where there is one and a node links to it."""
+
+    links: Expression
+    """Whether the node links."""
+    to: Expression
+    """The flag of the node that it links to; at most one has it."""
+    otherwise: Expression
+
+    def __str__(self) -> str:
+        return f"linked({self.links}, {self.to}, {self.otherwise})"
+
+
+def linked(links: Expression, to: Expression, otherwise: Expression) -> Linked:
+    """Point to the node that has a flag: ``linked(self.finished, self.tail, self.idx)``."""
+    return Linked(links, to, otherwise)
+
+
+Conclusion = Becomes | First | Grows | Linked | Expression
 
 
 @dataclass(frozen=True)
@@ -87,12 +106,23 @@ class Phase:
     select: Selection
     mask: Expression
     """Who may be selected."""
-    default: Name | None = None
-    """Whom to attend to where nobody passes: a pointer's node; the node itself if None."""
+    default: Name | Where | None = None
+    """Whom to attend to where nobody passes: a pointer's node, or, by a flag, one of two; the node
+    itself if None."""
     update: Mapping[str, Expression] = field(default_factory=dict)
     """Pointers, where somebody was selected."""
     signal: Mapping[str, Expression] = field(default_factory=dict)
-    """Flags and pointers, for every node."""
+    """Flags, pointers and numbers, for every node."""
+
+    @property
+    def defaults(self) -> Mapping[str, Expression | None]:
+        """The pointers that are followed by default, and where: None for everywhere."""
+        match self.default:
+            case Where(flag, Name(_, then), Name(_, otherwise)):
+                return {then: flag, otherwise: Not(flag)}
+            case Name(_, name):
+                return {name: None}
+        return {}
 
     def __str__(self) -> str:
         inner = "            "
@@ -112,6 +142,10 @@ class PhasedProgram(Program):
     phases: tuple[Phase, ...]
     conclude: Mapping[str, Conclusion]
     """Classes, choices, totals, and pointers that follow from others, at the end of the step."""
+    init: Mapping[str, Expression] = field(default_factory=dict)
+    """What starts otherwise than all else, from each node's own inputs."""
+    sees_all: bool = False
+    """Whether nodes look at all nodes; else, at their neighbours and themselves."""
 
     def __str__(self) -> str:
         return source(self)
@@ -123,6 +157,11 @@ class PhasedProgram(Program):
         """The phase that a signal is set in; None for what is no signal."""
         return next((i for i, phase in enumerate(self.phases) if name in phase.signal), None)
 
+    def fed_back(self, name: str) -> bool:
+        """Whether a component is a hint that is claimed, and so comes back in the next step."""
+        claimed = (c.name for hint, c in self.hints.items() if hint not in self.unclaimed)
+        return name in claimed
+
 
 AnyProgram = GraphProgram | PhasedProgram
 """A program, however often it selects in a step."""
@@ -132,12 +171,15 @@ def source(program: PhasedProgram) -> str:
     """The program as Python text; running it gives an equal program."""
     phases = "".join(f"        {phase},\n" for phase in program.phases)
     reasons = "".join(f'        "{name}": "{why}",\n' for name, why in program.unclaimed.items())
+    init = f"    init={named(program.init)},\n" if program.init else ""
+    sees = "    sees_all=True,\n" if program.sees_all else ""
+    unclaimed = f"    unclaimed={{\n{reasons}    }},\n" if reasons else ""
     return (
-        f"{opening(program)}"
+        f"{opening(program)}{sees}{init}"
         f"    phases=(\n{phases}    ),\n"
         f"    conclude={named(program.conclude)},\n"
         f"    hints={referred(program.hints)},\n"
         f"    output={referred(program.output)},\n"
-        f"    unclaimed={{\n{reasons}    }},\n"
+        f"{unclaimed}"
         ")\n"
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mechgap.errors import unknown
 from mechgap.programs.expressions import Equal, Expression, Name, Side, Where
 from mechgap.programs.language import Component, Kind
-from mechgap.programs.phases import Becomes, First, Grows, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, Linked, PhasedProgram
 from mechgap.programs.validate import (
     Problem,
     input_problems,
@@ -25,21 +25,28 @@ def phase_problems(program: PhasedProgram) -> Iterator[Problem]:
     yield from _labels(program)
     for component in program.hidden:
         yield from _setters(program, component)
-    named = [*program.conclude, *(n for p in program.phases for n in (*p.update, *p.signal))]
-    for name in named:
+    set_in = (name for phase in program.phases for name in (*phase.update, *phase.signal))
+    for name in (*program.init, *program.conclude, *set_in):
         if name not in program.components:
             yield Problem("unknown-component", f"'{name}' is set, which is not declared")
+    yield from _starts(program)
     for where, expression, wants_flag in _expressions(program):
         concludes = where.startswith("conclusion")
-        sides = {Side.SELF} if concludes else {Side.SELF, Side.OTHER, Side.EDGE}
+        sides = {Side.SELF, Side.INIT} if concludes else {*Side}
         yield from _names(program, where, expression, sides)
         yield from mixed_flags(program, expression)
         if wants_flag and not is_flag(program, expression):
             yield Problem("wrong-kind", f"{where}: '{expression}' is not a flag")
         yield from _compared(program, where, expression)
     for i, phase in enumerate(program.phases):
-        if phase.default is not None and not _is_pointer(program, phase.default):
-            yield Problem("wrong-kind", f"the default of phase {i}, {phase.default}, is no pointer")
+        for name, flag in phase.defaults.items():
+            if not _is_pointer(program, Name(Side.SELF, name)):
+                yield Problem("wrong-kind", f"the default of phase {i}, self.{name}, is no pointer")
+            if flag is not None and not is_flag(program, flag):
+                yield Problem("wrong-kind", f"the default of phase {i}: '{flag}' is not a flag")
+        if phase.default is not None and not phase.defaults:
+            yield Problem("wrong-kind", f"the default of phase {i}, '{phase.default}', must be a "
+                          "pointer, or one of two by a flag")  # fmt: skip
     yield from prediction_problems(program)
     yield from _unexplained(program)
 
@@ -53,8 +60,22 @@ def _labels(program: PhasedProgram) -> Iterator[Problem]:
             taken.add(label)
 
 
+def _starts(program: PhasedProgram) -> Iterator[Problem]:
+    """What starts otherwise is a flag or a choice, from a flag of the node's own input."""
+    for name, value in program.init.items():
+        component = program.components.get(name)
+        if component is not None and component.kind not in {Kind.BOOL, Kind.CHOICE}:
+            yield Problem("wrong-kind", f"{component} cannot start as '{value}'")
+        elif not is_flag(program, value):
+            yield Problem("wrong-kind", f"init of '{name}': '{value}' is not a flag")
+        for part in value.walk():
+            if isinstance(part, Name) and part.name not in program.inputs:
+                yield Problem("wrong-side", f"init of '{name}' reads {part}, which is no input")
+
+
 def _setters(program: PhasedProgram, component: Component) -> Iterator[Problem]:
-    """Flags are signals, classes become, choices are the first, totals grow, pointers are any."""
+    """Flags and numbers are signals, classes become, choices are the first, totals grow, pointers
+    are any."""
     name = component.name
     signals = sum(name in phase.signal for phase in program.phases)
     updates = sum(name in phase.update for phase in program.phases)
@@ -66,7 +87,8 @@ def _setters(program: PhasedProgram, component: Component) -> Iterator[Problem]:
         )
     allowed = {
         Kind.BOOL: bool(signals),
-        Kind.POINTER: bool(signals or updates) or isinstance(conclusion, Where),
+        Kind.FLOAT: bool(signals),
+        Kind.POINTER: bool(signals or updates) or isinstance(conclusion, Where | Linked),
         Kind.CLASS: isinstance(conclusion, Becomes),
         Kind.CHOICE: isinstance(conclusion, First),
         Kind.TOTAL: isinstance(conclusion, Grows),
@@ -91,6 +113,8 @@ def _expressions(program: PhasedProgram) -> Iterator[tuple[str, Expression, bool
                 value,
                 name in declared and (declared[name].kind is Kind.BOOL),
             )
+            if isinstance(value, Where):
+                yield f"'{name}' in phase {i}", value.flag, True
     for name, conclusion in program.conclude.items():
         where = f"conclusion of '{name}'"
         match conclusion:
@@ -98,6 +122,9 @@ def _expressions(program: PhasedProgram) -> Iterator[tuple[str, Expression, bool
                 yield from ((where, condition, True) for condition in conditions.values())
             case First(flags) | Grows(_, flags):
                 yield from ((where, flag, True) for flag in flags)
+            case Linked(links, to, otherwise):
+                yield from ((where, flag, True) for flag in (links, to))
+                yield where, otherwise, False
             case Where(flag, then, otherwise):
                 yield where, flag, True
                 yield from ((where, value, False) for value in (then, otherwise))
@@ -116,8 +143,12 @@ def _names(
             continue
         place = Location.EDGE if part.side is Side.EDGE else Location.NODE
         is_input = locations.get(program.inputs.get(part.name, "")) is place
+        if part == Name(Side.EDGE, "loop") and Side.EDGE in sides:
+            continue
         if part.side not in sides:
             yield Problem("wrong-side", f"{where} may not read {part}")
+        elif part.side is Side.INIT and part.name in state:
+            yield Problem("wrong-side", f"{where} reads {part}: the state is not an input")
         elif part.name in totals:
             yield Problem("wrong-side", f"{where} reads {part}, which no node knows")
         elif not is_input and (place is Location.EDGE or part.name not in state):

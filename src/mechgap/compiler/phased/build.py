@@ -14,11 +14,19 @@ from mechgap.compiler.domain import Domain
 from mechgap.compiler.gadgets import Unit
 from mechgap.compiler.layout import Layout, check_size
 from mechgap.compiler.phased.certificate import PhasedCertificate
-from mechgap.compiler.phased.constants import POINTER_SHARE, decide
+from mechgap.compiler.phased.constants import POINTER_SHARE, Decided, decide
 from mechgap.compiler.phased.decoders import decoder
 from mechgap.compiler.phased.errors import Errors, balance, errors
 from mechgap.compiler.phased.reading import Reading
-from mechgap.compiler.phased.registers import ROOM, Flag, Register, reads, registers
+from mechgap.compiler.phased.registers import (
+    ROOM,
+    Flag,
+    Gated,
+    Number,
+    Register,
+    reads,
+    registers,
+)
 from mechgap.compiler.rounding import gamma
 from mechgap.compiler.target import Target
 from mechgap.compiler.write import write_processor, zeros
@@ -26,7 +34,7 @@ from mechgap.errors import InvalidInput
 from mechgap.network.linear import Linear
 from mechgap.network.network import Network
 from mechgap.programs.language import Kind
-from mechgap.programs.phases import Grows, PhasedProgram
+from mechgap.programs.phases import Grows, Linked, PhasedProgram
 from mechgap.tasks.specs import Location, get_task
 
 
@@ -34,14 +42,16 @@ def build(
     program: PhasedProgram, target: Target, domain: Domain, hidden_size: int
 ) -> tuple[Network, Layout, PhasedCertificate]:
     """The network of a program that can be compiled, and what it guarantees."""
-    reading = Reading(program)
-    state = registers(reading)
+    reading = Reading(program, domain.largest_value, domain.largest_weight)
+    state = registers(reading, domain.position_gap)
     norm = balance(reading, state, domain, hidden_size) if target.layer_norm else None
     m = margin(domain)
     leak = domain.nodes * float(np.exp(-m))
     off = errors(reading, state, domain, leak, norm)
     memory = _certify(reading, target, domain, state, off)
-    weights, units, logit_error = decide(reading, domain, m, off)
+    decided = decide(reading, domain, m, off, state)
+    _check_races(program, target, domain, decided)
+    units = tuple(part.unit for part in decided.units)
     layout = _layout(reading, state, units, hidden_size, norm)
     config = replace(
         target.config(hidden_size, domain.nodes), nb_msg_passing_steps=len(program.phases)
@@ -51,12 +61,14 @@ def build(
     network = _write(reading, domain, layout, off, norm, m, blank)
     certificate = PhasedCertificate(
         domain=domain,
-        weights=weights,
-        logit_error=logit_error,
+        weights=decided.weights,
+        logit_error=decided.logit_error,
         attention_error=leak,
         flag_errors=dict(off.registers),
         memory=memory,
         total_each_step=_totals(reading, domain, off),
+        number_each_hop=dict(off.numbers),
+        races=decided.races,
     )
     return network, layout, certificate
 
@@ -67,8 +79,10 @@ def _certify(
     """For how many phases pointers can be remembered; refuses what cannot be guaranteed."""
     where = f"{reading.program.name} cannot be certified for {target.name} in {domain.dtype}"
     for register in state:
-        if isinstance(register, Flag):
-            worst = max(off.form(form) for form in register.forms)
+        if not isinstance(register, Number):
+            gates = (register.holds,) if isinstance(register, Gated) else register.less
+            forms = register.forms if isinstance(register, Flag) else ()
+            worst = max(off.form(form) for form in (*forms, *gates))
             if worst > ROOM:
                 raise InvalidInput(
                     f"{where}: what sets '{register.name}' can be off by {worst:.2g}; at most "
@@ -77,8 +91,8 @@ def _certify(
     allowed = POINTER_SHARE * domain.position_gap
     signals = [c.name for c in reading.program.hidden if c.kind is Kind.POINTER]
     seen = max((off.registers.get(name, 0.0) for name in signals), default=0.0)
-    memory = int((allowed - off.written) / off.remembered)
-    if seen > allowed or memory < reading.phases:
+    memory = int((allowed - off.written) / off.remembered) if reading.memory else 0
+    if seen > allowed or (reading.memory and memory < reading.phases):
         raise InvalidInput(
             f"{where}: in one hint step a pointer can get off by "
             f"{max(seen, off.pointer(reading.phases)):.2g}; at most {allowed:.2g} is allowed, a "
@@ -86,6 +100,17 @@ def _certify(
             "apart"
         )
     return memory
+
+
+def _check_races(program: PhasedProgram, target: Target, domain: Domain, decided: Decided) -> None:
+    """Refuse a domain whose competing values are closer than can be told apart."""
+    certified = max(race.start + domain.steps * race.each_hop for race in decided.races)
+    if domain.value_gap is not None and certified > domain.value_gap:
+        raise InvalidInput(
+            f"{program.name} cannot be certified for {target.name} in {domain.dtype} with "
+            f"{domain.nodes} nodes and {domain.steps} steps: value_gap must be at least "
+            f"{certified:.2g}; got {domain.value_gap:.2g}. Use float64, fewer nodes or fewer steps"
+        )
 
 
 def _totals(reading: Reading, domain: Domain, off: Errors) -> dict[str, float]:
@@ -115,9 +140,10 @@ def _layout(
     for component in dict.fromkeys(program.hints.values()):
         if component.kind is Kind.CLASS:
             nodes += component.classes
-        elif component.kind is Kind.CHOICE:
+        elif component.kind in {Kind.CHOICE, Kind.BOOL, Kind.FLOAT}:
             nodes.append(component.name)
-    edges += dict.fromkeys(p.default.name for p in program.phases if p.default is not None)
+    edges += dict.fromkeys(name for phase in program.phases for name in phase.defaults)
+    linked = any(isinstance(c, Linked) for c in program.conclude.values())
     check_size(
         program.name,
         hidden_size,
@@ -126,7 +152,7 @@ def _layout(
             "attention": len(attention),
             "node inputs": len(nodes),
             "edge inputs": len(edges),
-            "pointer decoder": 3,
+            "pointer decoder": 5 if linked else 3,
         },
     )
     found = reads(units)

@@ -2,7 +2,9 @@
 
 On inputs inside, the attention of every phase is the interpreter's selection or default, up to
 `attention_error`; flags are never off by more than their entry in `flag_errors`, however long the
-run; and a pointer that is remembered for at most `memory` phases means the right node.
+run; a pointer that is remembered for at most `memory` phases means the right node; and values that
+compete are told apart if they differ by what the phase's race needs, the more the longer the chains
+of numbers are that were made of each other (`hops`).
 """
 
 from collections.abc import Mapping
@@ -12,9 +14,12 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mechgap.compiler.domain import Domain
+from mechgap.compiler.phased.constants import Race
 from mechgap.compiler.phased.logits import Weights
+from mechgap.programs.language import Kind
 from mechgap.programs.phased_interpreter import PhasedExecution
 from mechgap.programs.phases import PhasedProgram
+from mechgap.tasks.specs import Location, Type, get_task
 
 
 @dataclass(frozen=True)
@@ -33,10 +38,19 @@ class PhasedCertificate:
     """For how many phases a pointer may be remembered without being looked at."""
     total_each_step: Mapping[str, float]
     """How much further off a total can be after one more hint step."""
+    number_each_hop: Mapping[str, float]
+    """How much further off a number can be than those that it is made of."""
+    races: tuple[Race, ...]
+    """How far apart competing values must be, by phase."""
 
     def errors(self, steps: int) -> dict[str, float]:
-        """How far each total can be off after so many hint steps."""
-        return {name: steps * error for name, error in self.total_each_step.items()}
+        """How far each total and each number can be off after so many hint steps."""
+        each = {**self.total_each_step, **self.number_each_hop}
+        return {name: steps * error for name, error in each.items()}
+
+    def value_gap(self, hops: int) -> float:
+        """Values at least this far apart are told apart, with so many made of each other."""
+        return max(race.start + hops * race.each_hop for race in self.races)
 
     @property
     def guarantees(self) -> list[tuple[str, str]]:
@@ -44,16 +58,28 @@ class PhasedCertificate:
         domain, weights = self.domain, self.weights
         worst = max(self.flag_errors, key=lambda name: self.flag_errors[name])
         totals = self.errors(domain.steps)
+        remembered, races = [], []
+        if self.memory:
+            remembered = [("a pointer is remembered", f"for at most {self.memory} phases")]
+        if self.value_gap(0):
+            races = [
+                (
+                    "competing values apart",
+                    f"at least {self.value_gap(1):.2g} for 1 hop, {self.value_gap(8):.2g} for 8",
+                )
+            ]
         return [
             ("keep, follow", f"{weights.keep:.4g}, {weights.follow:.4g}"),
-            ("mask, sharpness", f"{weights.mask:.4g}, {weights.sharpness:.4g}"),
+            ("mask", ", ".join(f"{mask:.4g}" for mask in weights.mask)),
+            ("sharpness", ", ".join(f"{sharp:.4g}" for sharp in weights.sharpness)),
             ("point", f"{weights.point:.4g}"),
             (
                 "certified for",
                 f"up to {domain.nodes} nodes and {domain.steps} steps, {domain.dtype}",
             ),
             ("positions apart", f"at least {domain.position_gap:.4g}"),
-            ("a pointer is remembered", f"for at most {self.memory} phases"),
+            *remembered,
+            *races,
             ("attention error", f"at most {self.attention_error:.2g}"),
             ("error of a flag", f"at most {self.flag_errors[worst]:.2g} ({worst})"),
             *((f"error of {name}", f"at most {error:.2g}") for name, error in totals.items()),
@@ -87,4 +113,23 @@ class PhasedCertificate:
                 (run.ages > self.memory) & counted
             ).any(0),
         }
+        close = np.zeros(samples, bool)
+        for phase, race in enumerate(self.races):
+            gaps = np.where(counted, run.gaps, np.inf)[phase :: len(self.races)].min(0)
+            close |= gaps < race.start + run.hops * race.each_hop
+        if self.value_gap(0):
+            reasons["competing values closer than certified"] = close
+        for component in program.hidden:
+            if component.kind is Kind.FLOAT:
+                reasons[f"'{component.name}' above {domain.largest_value:.3g}"] = (
+                    run.states[component.name].max((0, 2)) > domain.largest_value
+                )
+        scalars = {f.name for f in get_task(program.task).inputs
+                   if f.location is Location.EDGE and f.type is Type.SCALAR}  # fmt: skip
+        for ours, theirs in program.inputs.items():
+            if theirs in scalars:
+                weights = np.asarray(inputs[theirs])
+                reasons[f"'{ours}' below 0 or above {domain.largest_weight:.4g}"] = (
+                    (weights < 0) | (weights > domain.largest_weight)
+                ).any((1, 2))
         return {why: np.asarray(where) for why, where in reasons.items()}

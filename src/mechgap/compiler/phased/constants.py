@@ -1,20 +1,34 @@
 """The weights of the logits, from the domain: large enough to decide, small enough to be exact.
 
-With m the margin by which a logit must win and E what any logit can be off by, every decision needs
-``m + 2 E``. E grows with the weights, so they are found by iteration; where that does not end, the
-domain cannot be met.
+With m the margin by which a logit must win, E what logits can be off by where nobody is selected,
+and R where somebody is, keeping and following need ``m + 2 E``, and a race between two who are
+eligible needs ``m + 2 R`` beside what keeping adds if one of them is the receiver itself. E and R
+grow with the weights, so they are found by iteration; where that does not end, the domain cannot be
+met.
+
+Where nodes are selected by position, the sharpness is as small as the domain allows. Where they are
+selected by numbers, near-ties are a matter of luck, and it is as large as logits may be.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log2
 
 from mechgap.compiler.domain import Domain
-from mechgap.compiler.gadgets import Unit
 from mechgap.compiler.phased.errors import Errors
-from mechgap.compiler.phased.logits import Weights, attention_units
+from mechgap.compiler.phased.logits import (
+    LogitUnit,
+    Weights,
+    attention_units,
+    may_select_itself,
+    value_of,
+)
+from mechgap.compiler.phased.noise import Noise, noise
 from mechgap.compiler.phased.reading import Reading
-from mechgap.compiler.rounding import gamma
+from mechgap.compiler.phased.registers import Register
 from mechgap.compiler.sharpness import LARGEST_LOGIT
 from mechgap.errors import InvalidInput
+from mechgap.programs.phased_interpreter import by_position
+from mechgap.programs.phases import Phase
 
 POINTER_SHARE = 1 / 3
 """How far a pointer may be off, of the smallest difference between positions."""
@@ -22,52 +36,103 @@ _STEEP = 1.1 / (1 - POINTER_SHARE)
 """Tents over pointers, times that difference: zero for every node but the one that is meant."""
 _MEANT = 1 - _STEEP * POINTER_SHARE
 """What is left of a tent at the node that is meant."""
+_BITS = 6
 _ROUNDS = 50
 
 
-def weights_for(need: float, domain: Domain) -> Weights:
-    """The weights with which every decision is won by at least `need`."""
-    keep = need
-    follow = keep + need
-    # Whoever is eligible may also be oneself, or one's pointer's node, and must not win by that.
-    apart = keep + follow + need
-    sharpness = apart / domain.position_gap
+@dataclass(frozen=True)
+class Race:
+    """How far apart competing values must be: at the start, and more for every hop."""
+
+    start: float = 0.0
+    each_hop: float = 0.0
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The weights and what follows from them."""
+
+    weights: Weights
+    units: tuple[LogitUnit, ...]
+    logit_error: float
+    """How far a logit can be off."""
+    races: tuple[Race, ...]
+    """Of every phase; nothing where positions compete."""
+
+
+def short(value: float) -> float:
+    """The next larger number of few binary digits: its products with flags are exact."""
+    if value <= 0:
+        return 0.0
+    last = 2.0 ** (floor(log2(value)) - _BITS)
+    return last * ceil(value / last)
+
+
+def largest_logit(reading: Reading, domain: Domain) -> float:
+    """What no logit may exceed: more where nothing is subtracted from non-neighbours."""
+    return 128 / domain.epsilon if reading.program.sees_all else LARGEST_LOGIT
+
+
+def weights_for(reading: Reading, domain: Domain, m: float, off: Noise) -> Weights:
+    """The weights with which every decision is won by at least m."""
+    phases = list(enumerate(reading.program.phases))
+    need = [m + 2 * off.silent[i] for i, _ in phases]
+    keep = short(max([m, *(need[i] for i, phase in phases if phase.default is None)]))
+    follow = short(max([0.0, *(need[i] for i, phase in phases if phase.default is not None)]))
+    sharpness, mask = [], []
+    for i, phase in phases:
+        above = value_of(reading, i, phase).range(reading.bounds)[1]
+        if by_position(reading.program, phase):
+            apart = bias(keep, phase) + m + 2 * off.racing[i].start
+            sharp = short(apart / domain.position_gap)
+        else:
+            sharp = 2.0 ** floor(log2(largest_logit(reading, domain) / (2 * above)))
+        lifted = keep + follow + m + off.silent[i] + off.racing[i].start + off.received[i]
+        sharpness.append(sharp)
+        mask.append(short(sharp * above + lifted))
     return Weights(
         keep=keep,
         follow=follow,
-        sharpness=sharpness,
-        mask=sharpness + apart,
-        point=(keep + need) / _MEANT,
+        sharpness=tuple(sharpness),
+        mask=tuple(mask),
+        point=(max(keep, follow) + max(need)) / _MEANT,
         steepness=_STEEP / domain.position_gap,
     )
 
 
+def bias(keep: float, phase: Phase) -> float:
+    """What one of two competitors can have beside its value, if it can be the receiver itself."""
+    return keep if phase.default is None and may_select_itself(phase) else 0.0
+
+
 def decide(
-    reading: Reading, domain: Domain, margin: float, errors: Errors
-) -> tuple[Weights, tuple[Unit, ...], float]:
-    """The weights, the attention units, and how far a logit can be off."""
-    error = 0.0
+    reading: Reading, domain: Domain, m: float, errors: Errors, registers: tuple[Register, ...]
+) -> Decided:
+    """Weights that are enough for what logits can be off by with them."""
+    assumed = Noise.none(reading.phases)
     for _ in range(_ROUNDS):
-        weights = weights_for(margin + 2 * error, domain)
+        weights = weights_for(reading, domain, m, assumed)
         units = attention_units(reading, domain.position_gap, weights)
-        now = logit_error(units, errors)
-        if weights.mask + now > LARGEST_LOGIT:
+        now = noise(reading, units, errors, registers)
+        if max(weights.mask) + now.largest > largest_logit(reading, domain):
             break
-        if now <= error:
-            return weights, units, error
-        error = 1.01 * now
+        if now.within(assumed):
+            return Decided(weights, units, now.largest, _races(reading, m, weights, now))
+        assumed = now.more()
     raise InvalidInput(
         f"{reading.program.name} cannot be certified in {domain.dtype} with {domain.nodes} nodes: "
-        f"with position_gap = {domain.position_gap:.2g} logits can be off by {error:.2g}, more "
-        "than any weight can make up for. Use float64, or positions further apart"
+        f"with position_gap = {domain.position_gap:.2g} logits can be off by {assumed.largest:.2g},"
+        " more than any weight can make up for. Use float64, or positions further apart"
     )
 
 
-def logit_error(units: Sequence[Unit], errors: Errors) -> float:
-    """How far a logit can be off: each pre-activation, its leaky relu, then the sum of all."""
-    adding = gamma(len(units) + 2, errors.unit)
-    total = 0.0
-    for unit in units:
-        size = abs(unit.zeta.constant) + sum(map(abs, unit.zeta.terms.values()))
-        total += abs(unit.omega) * (errors.form(unit.zeta) + adding * size)
-    return total
+def _races(reading: Reading, m: float, weights: Weights, off: Noise) -> tuple[Race, ...]:
+    found = []
+    for i, phase in enumerate(reading.program.phases):
+        if by_position(reading.program, phase):
+            found.append(Race())
+            continue
+        apart = bias(weights.keep, phase) + m + 2 * off.racing[i].start
+        sharp = weights.sharpness[i]
+        found.append(Race(apart / sharp, 2 * off.racing[i].each_hop / sharp))
+    return tuple(found)

@@ -1,4 +1,4 @@
-"""What is concluded, as predictions: classes, choices and pointers.
+"""What is concluded, as predictions: classes, choices, pointers, and signals that are hints.
 
 - A *class* is the softmax of what a node is, and, with more weight, of what it becomes.
 - A *choice* is one softmax over all nodes: each flag weighs more than all later ones together with
@@ -6,7 +6,8 @@
 - A *total* is its last value, which is a feature of the graph, and the flags that any node has:
   dm-clrs's decoder takes the largest of each over the nodes.
 - A *pointer* is ``-sharp · |v_i - position_j|``, made of maxima as dm-clrs's decoder is. Of two
-  values, the one that does not hold is moved below all positions, where a maximum misses it.
+  values, the one that does not hold is moved below all positions, where a maximum misses it. A
+  link to whoever has a flag is a smaller of two, also made of maxima.
 """
 
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ from mechgap.errors import InvalidInput
 from mechgap.network.decoders import Decoder, GraphDecoder, NodeDecoder, PointerDecoder
 from mechgap.network.linear import Linear
 from mechgap.programs.expressions import Expression, Name, Side, Where, disjuncts
-from mechgap.programs.language import Component
-from mechgap.programs.phases import Becomes, First, Grows
+from mechgap.programs.language import Component, Kind
+from mechgap.programs.phases import Becomes, First, Grows, Linked
 
 BELOW = -4.0
 """Where a value is moved that does not hold."""
@@ -40,6 +41,7 @@ def decoder(
     component: Component,
 ) -> Decoder:
     """The decoder that predicts a component at the end of the step."""
+    link = None
     match reading.program.conclude.get(component.name):
         case Becomes() as change:
             logits = class_logits(reading, domain, component, change, errors, margin)
@@ -49,16 +51,21 @@ def decoder(
             return _linear(layout, [logits], True)
         case Grows() as growth:
             return _total(reading, layout, growth)
-        case Where(flag, then, otherwise):
-            holds = _flag(reading, flag)
-            values = [
-                _value(reading, then) + (BELOW - 1.0) * (Affine({}, 1.0) - holds),
-                _value(reading, otherwise) + (BELOW - 1.0) * holds,
-            ]
+        case Linked(links, to, otherwise):
+            values = _values(reading, otherwise)
+            link = (_flag(reading, links), _flag(reading, to))
+        case Where() as chosen:
+            values = _values(reading, chosen)
         case _:
-            values = [_value(reading, Name(Side.SELF, component.name))]
+            own = Name(Side.SELF, component.name)
+            if component.kind is Kind.BOOL:
+                sure = Affine({}, -0.5) + _flag(reading, own)
+                return _linear(layout, [4 * float(np.log(1 / domain.epsilon)) * sure], True)
+            if component.kind is Kind.FLOAT:
+                return _linear(layout, [_value(reading, own)], True)
+            values = [_value(reading, own)]
     sharp = (margin + 1.0) / ((1 - 2 * POINTER_SHARE) * domain.position_gap)
-    return _pointer(layout, reading.position, values, sharp)
+    return _pointer(layout, reading.position, values, sharp, link)
 
 
 def class_logits(
@@ -127,6 +134,17 @@ def _value(reading: Reading, expression: Expression) -> Affine:
     return reading.name(expression, reading.phases)
 
 
+def _values(reading: Reading, expression: Expression) -> list[Affine]:
+    """The values that a pointer can have; the one that does not hold is moved below all."""
+    if not isinstance(expression, Where):
+        return [_value(reading, expression)]
+    holds = _flag(reading, expression.flag)
+    return [
+        _value(reading, expression.then) + (BELOW - 1.0) * (Affine({}, 1.0) - holds),
+        _value(reading, expression.otherwise) + (BELOW - 1.0) * holds,
+    ]
+
+
 def _read(layout: Layout, form: Affine) -> np.ndarray:
     """A form as weights over ``[features | previous hidden | new hidden]``."""
     return layout.node_row(form, 2 * layout.hidden_size, 3 * layout.hidden_size)
@@ -139,16 +157,22 @@ def _linear(layout: Layout, forms: Sequence[Affine], squeeze: bool) -> NodeDecod
 
 
 def _pointer(
-    layout: Layout, position: str, values: Sequence[Affine], sharp: float
+    layout: Layout,
+    position: str,
+    values: Sequence[Affine],
+    sharp: float,
+    link: tuple[Affine, Affine] | None = None,
 ) -> PointerDecoder:
     """``-2 sharp · max(v_i, p_j)`` for every value and ``sharp · p_j`` once more than values.
 
     A value below all positions contributes ``-2 sharp · p_j``, of which the last term takes away
-    one each; what depends on i alone changes nothing.
+    one each; what depends on i alone changes nothing. A link adds ``4 sharp · min(f_i, g_j)``, more
+    than any value: ``min(f, g) = f + g - max(f, g)``.
     """
     hidden = layout.hidden_size
     pointing, pointing_bias = np.zeros((3 * hidden, hidden)), np.zeros(hidden)
-    pointed, score = np.zeros((3 * hidden, hidden)), np.zeros((hidden, 1))
+    pointed, pointed_bias = np.zeros((3 * hidden, hidden)), np.zeros(hidden)
+    score = np.zeros((hidden, 1))
     own = _read(layout, term(Side.SELF, position))
     for unit, value in enumerate(values):
         pointing[:, unit], pointing_bias[unit] = _read(layout, value), value.constant
@@ -156,13 +180,21 @@ def _pointer(
     last = len(values)
     pointing_bias[last], pointed[:, last] = BELOW, own
     score[last] = sharp * (2 * len(values) - 1)
+    if link is not None:
+        links, to = link
+        here, there = last + 1, last + 2
+        pointing[:, here] = _read(layout, links)
+        pointing_bias[here], pointing_bias[there] = links.constant, BELOW
+        for unit, weight in ((here, -4 * sharp), (there, 4 * sharp)):
+            pointed[:, unit], pointed_bias[unit] = _read(layout, to), to.constant
+            score[unit] = weight
 
     def linear(weight: np.ndarray, bias: np.ndarray) -> Linear:
         return Linear(jnp.asarray(weight), jnp.asarray(bias))
 
     return PointerDecoder(
         pointing=linear(pointing, pointing_bias),
-        pointed=linear(pointed, np.zeros(hidden)),
+        pointed=linear(pointed, pointed_bias),
         edge=linear(np.zeros((hidden, hidden)), np.zeros(hidden)),
         score=linear(score, np.zeros(1)),
     )

@@ -2,7 +2,7 @@
 
 Flags are restored in every phase, so what they are off by is what one phase adds: rounding, and
 layer norm's drift and noise. Pointers that are kept gather errors for as long as they are only
-remembered.
+remembered, and numbers for as long as each is made of the one before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from mechgap.compiler.affine import Affine
 from mechgap.compiler.ballast import Ballast, ballast
 from mechgap.compiler.domain import Domain
-from mechgap.compiler.phased.reading import Reading, written
-from mechgap.compiler.phased.registers import SHUT, STORED, Flag, Number, Register
+from mechgap.compiler.phased.reading import Reading, held, written
+from mechgap.compiler.phased.registers import SHUT, STORED, Flag, Gated, Number, Register
 from mechgap.compiler.rounding import gamma
 from mechgap.programs.expressions import Name, Side
 
@@ -31,6 +31,14 @@ class Errors:
     probability to anything but what was decided."""
     registers: Mapping[str, float]
     """Of flags, and of pointers that are signals. Inputs are exact."""
+    where_set: Mapping[str, float]
+    """Of flags where they are set, which can be less."""
+    numbers: Mapping[str, float]
+    """Of numbers: what each adds to the error of those that it is made of."""
+    hops: int
+    """How many numbers can be made of each other, one after the other."""
+    normed: bool
+    """Whether there is layer norm, and so no register is exactly 0."""
     exact: frozenset[str]
     written: float
     """Of what was just written to a pointer."""
@@ -39,6 +47,8 @@ class Errors:
 
     def of(self, name: Name) -> float:
         """How far a flag or input can be off; what is decided comes back as a hint."""
+        if name.name in self.numbers:
+            return self.hops * self.numbers[name.name]
         return 0.0 if name.name in self.exact else self.registers.get(name.name, self.leak)
 
     def form(self, form: Affine) -> float:
@@ -62,6 +72,18 @@ def rounded(form: Affine, unit: float) -> float:
     return gamma(3 * len(form.terms) + 2, unit) * size
 
 
+def _surely(form: Affine, leak: float, unit: float) -> float | None:
+    """What restoring a conjunction that holds can be off by; None if the form is none.
+
+    Then what it asks for is 1, and what it asks not to be is 0, up to a leak.
+    """
+    asked = [value for value in form.terms.values() if value > 0]
+    if {*map(abs, form.terms.values())} != {1.0} or form.constant != 1.0 - len(asked):
+        return None
+    size = 2 * len(asked) + abs(form.constant) + 1.0
+    return 4 * (gamma(2 * len(asked) + 2, unit) * size + leak * unit)
+
+
 def balance(
     reading: Reading, registers: Sequence[Register], domain: Domain, hidden_size: int
 ) -> Ballast:
@@ -70,7 +92,7 @@ def balance(
 
     def total(phase: int) -> float:
         """The most that all units can add up to when a phase begins."""
-        alive = [r for r in registers if isinstance(r, Number) or r.phase == phase]
+        alive = [r for r in registers if not isinstance(r, Flag) or r.phase == phase]
         return sum(size for register in alive for size in sizes[register.name])
 
     most = max(total(phase) for phase in range(reading.phases))
@@ -82,7 +104,10 @@ def _sizes(reading: Reading, register: Register) -> list[float]:
     """The largest values of a register's units; of a number's two at most one is above zero."""
     if isinstance(register, Number):
         return [1.0]
-    tops = [form.range(reading.bounds)[1] for form in register.forms]
+    if isinstance(register, Gated):
+        tops = [unit.before_relu.range(reading.bounds)[1] for unit in register.units]
+        return [max(0.0, top) for top in tops]
+    tops = [form.range(reading.bounds)[1] for form in (*register.forms, *register.less)]
     return [max(0.0, STORED * (2 * top - cut)) for top in tops for cut in (0.5, 1.5)]
 
 
@@ -97,11 +122,26 @@ def errors(
     unit = domain.rounding
     drift, noise = (norm.drift, norm.noise) if norm is not None else (0.0, 0.0)
 
-    def flag(register: Flag) -> float:
+    def flag(register: Flag, less: Sequence[Affine]) -> float:
         sizes = sum(_sizes(reading, register))
-        pairs = len(register.forms)
-        summed = sum(4 * rounded(form, unit) for form in register.forms)
+        pairs = len(register.forms) + len(register.less)
+        summed = sum(4 * rounded(form, unit) for form in (*register.forms, *less))
         return summed + (drift * sizes + 2 * pairs * noise) / STORED
+
+    def made(number: Gated) -> float:
+        """What a number adds to the error of what it is made of, where its flags hold."""
+        parts = number.value.terms.items()
+        size = sum(abs(value) * reading.bounds(name)[1] for name, value in parts)
+        plain = all(abs(value) == 1 for _, value in parts) and number.value.constant == 0
+        roundings = len(parts) + 1 if plain else 3 * len(parts) + 2
+        return (leak + gamma(roundings, unit) + drift) * size + noise
+
+    def where_set(register: Flag) -> float:
+        """Of a flag that is set: then one form is 1, and what is taken away is exactly 0."""
+        sure = [_surely(form, leak, unit) for form in register.forms]
+        if norm is not None or any(error is None for error in sure):
+            return flag(register, ())
+        return max(error for error in sure if error is not None)
 
     def passing(number: Number) -> float:
         """What one phase adds to a number; where it is open, what shuts it is exactly 0."""
@@ -111,12 +151,21 @@ def errors(
     numbers = {r.name: passing(r) for r in registers if isinstance(r, Number)}
     kept = {*reading.memory, *(written(pointer) for pointer in reading.memory)}
     just_written = max((numbers[written(pointer)] for pointer in reading.memory), default=0.0)
-    flags = {r.name: flag(r) for r in registers if isinstance(r, Flag)}
+    flags = {r.name: flag(r, r.less) for r in registers if isinstance(r, Flag)}
     signals = {name: error for name, error in numbers.items() if name not in kept}
     return Errors(
         unit=unit,
         leak=leak,
         registers={**flags, **signals},
+        where_set={r.name: where_set(r) for r in registers if isinstance(r, Flag)},
+        numbers={
+            component.name: made(register)
+            for component in reading.program.hidden
+            for register in registers
+            if isinstance(register, Gated) and register.name == held(component.name, 0)
+        },
+        hops=domain.steps,
+        normed=norm is not None,
         exact=frozenset({*reading.program.inputs, *kept}),
         written=just_written,
         remembered=just_written + max((numbers[p] for p in reading.memory), default=0.0),

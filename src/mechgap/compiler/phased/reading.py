@@ -4,18 +4,19 @@ A signal that is set in phase q lives in a chain of registers, one phase in each
 while phase q + 1 runs, ``f@1`` in the phase after, and so on. Each is zero in all other phases. So
 to read a signal in phase p is to ask at the same time whether this is phase p, and what one phase
 does is silent in the others. Classes and choices come in as hints and are the same all through the
-step; pointers are held as differences from the node's own position, which are 0 at the start as
-the hidden state is.
+step, and so is a signal that is a hint, until its own phase is over. Pointers are held as
+differences from the node's own position, which are 0 at the start as the hidden state is.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mechgap.compiler.affine import Affine, term
+from mechgap.compiler.affine import Affine, affine, term
 from mechgap.compiler.layout import position_input
-from mechgap.programs.expressions import Expression, Name, Not, Side
+from mechgap.programs.expressions import Expression, Name, Not, Side, Where
 from mechgap.programs.language import Kind
-from mechgap.programs.phases import Becomes, First, Grows, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, Linked, PhasedProgram
+from mechgap.tasks.specs import Type, get_task
 
 
 def held(signal: str, delay: int) -> str:
@@ -48,6 +49,10 @@ class Reading:
     """A program's names as affine forms of inputs and registers."""
 
     program: PhasedProgram
+    largest_value: float = 1.0
+    """Of every number that is made of others."""
+    largest_weight: float = 1.0
+    """Of every number of an edge."""
 
     @property
     def position(self) -> str:
@@ -67,12 +72,42 @@ class Reading:
     def bounds(self, name: Name) -> tuple[float, float]:
         """The smallest and largest value of an input or register."""
         signed = {*self.memory, *(written(pointer) for pointer in self.memory)}
-        return (-1.0, 1.0) if name.name in signed else (0.0, 1.0)
+        if name.name in signed:
+            return -1.0, 1.0
+        kinds = {f.name: f.type for f in get_task(self.program.task).inputs}
+        if name.side is Side.EDGE:
+            is_scalar = kinds.get(self.program.inputs.get(name.name, "")) is Type.SCALAR
+            return 0.0, self.largest_weight if is_scalar else 1.0
+        component = self.program.components.get(name.name)
+        if component is None or component.kind is not Kind.FLOAT:
+            return 0.0, 1.0
+        made_of = affine(self.number(component.name).then)
+        if any(at.name in self.program.components for at in made_of.terms):
+            return 0.0, self.largest_value
+        return 0.0, made_of.range(self.bounds)[1]
+
+    def number(self, name: str) -> Where:
+        """What a number becomes in its phase: a value where some flags are set, else 0."""
+        set_in = self.program.set_in(name)
+        assert set_in is not None
+        value = self.program.phases[set_in].signal[name]
+        assert isinstance(value, Where)
+        return value
 
     def is_signal_flag(self, name: str) -> bool:
         """Whether a name is a flag that lives in registers."""
         component = self.program.components.get(name)
         return component is not None and component.kind is Kind.BOOL
+
+    def comes_as_hint(self, name: str, phase: int) -> bool:
+        """Whether a phase reads a signal as the hint that it was at the end of the last step."""
+        set_in = self.program.set_in(name)
+        is_value = self.program.components[name].kind in {Kind.BOOL, Kind.FLOAT}
+        return set_in is not None and phase <= set_in and is_value and self.program.fed_back(name)
+
+    def in_register(self, name: str, phase: int) -> bool:
+        """Whether a phase reads a flag from a register, which is zero in all other phases."""
+        return self.is_signal_flag(name) and not self.comes_as_hint(name, phase)
 
     def delay(self, signal: str, phase: int) -> int:
         """How many registers down the chain a phase reads a signal."""
@@ -82,8 +117,12 @@ class Reading:
 
     def longest_delay(self, signal: str) -> int:
         """The end of the signal's chain; -1 if nobody reads it."""
-        delays = [self.delay(signal, p) for p, name in self.reads() if name.name == signal]
-        return max(delays, default=-1)
+        return max(self.delays(signal), default=-1)
+
+    def delays(self, signal: str) -> set[int]:
+        """How far down the chain a signal is read."""
+        here = {p for p, name in self.reads() if name.name == signal}
+        return {self.delay(signal, p) for p in here if not self.comes_as_hint(signal, p)}
 
     def reads(self) -> Iterator[tuple[int, Name]]:
         """Every name that is read, with the phase that reads it."""
@@ -97,21 +136,33 @@ class Reading:
                     parts = list(conditions.values())
                 case First(flags) | Grows(_, flags):
                     parts = list(flags)
+                case Linked(links, to, otherwise):
+                    parts = [links, to, otherwise]
                 case _:
                     parts = [conclusion]
             for part in parts:
                 yield from ((self.phases, name) for name in part.walk() if isinstance(name, Name))
+        for component in {*self.program.hints.values(), *self.program.output.values()}:
+            if self.program.set_in(component.name) is not None:
+                yield self.phases, Name(Side.SELF, component.name)
 
     def name(self, name: Name, phase: int) -> Affine:
         """What a name is worth in a phase."""
+        side = Side.SELF if name.side is Side.INIT else name.side
         if name.name in self.memory:
-            own = term(name.side, self.position)
-            return own + term(name.side, name.name) + term(name.side, written(name.name))
-        if self.program.set_in(name.name) is not None:
-            if self.is_signal_flag(name.name):
-                return term(name.side, held(name.name, self.delay(name.name, phase)))
-            return term(name.side, name.name)
-        return term(name.side, name.name)
+            own = term(side, self.position)
+            return own + term(side, name.name) + term(side, written(name.name))
+        if self.program.set_in(name.name) is None or self.comes_as_hint(name.name, phase):
+            return term(side, name.name)
+        if self.program.components[name.name].kind is Kind.POINTER:
+            return term(side, name.name)
+        return term(side, held(name.name, self.delay(name.name, phase)))
+
+    def value(self, expression: Expression, phase: int) -> Affine:
+        """What a number is worth in a phase."""
+        form = affine(expression)
+        parts = (weight * self.name(name, phase) for name, weight in form.terms.items())
+        return sum(parts, Affine({}, form.constant))
 
     def literal(self, part: Expression, phase: int) -> Affine:
         """A flag or its negation."""
@@ -125,7 +176,7 @@ class Reading:
         total = Affine({}, 1.0 - len(parts))
         for part in parts:
             total = total + self.literal(part, phase)
-        if not any(isinstance(part, Name) and self.is_signal_flag(part.name) for part in parts):
+        if not any(isinstance(p, Name) and self.in_register(p.name, phase) for p in parts):
             total = total + self.runs(phase) - 1.0
         return total
 

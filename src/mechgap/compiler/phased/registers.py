@@ -7,10 +7,18 @@ most a quarter. So flags carry no error from step to step, whatever layer norm a
 A *pointer* that is kept is a difference of positions in two units, positive and negative part. What
 is written to it stands in two more units for one phase and is then added; where the program looks
 at the pointer's node by default, what it sees replaces what was remembered.
+
+Whether a node attends to itself (`edge.loop`) is what two more forms take away from a flag: that
+the position seen is above the node's own, and that it is below. Where it is the node's own both
+are exactly 0, so the flag is as exact as if they were not there.
+
+A *number* x where some flags hold, else 0, is ``relu(x) - relu(x - F f) + relu(-F f)`` with f the
+flags' conjunction: where it is 1 the last two are exactly 0, and nothing large is added to x.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil, log2
 
 from mechgap.compiler.affine import Affine, term
 from mechgap.compiler.phased.reading import (
@@ -23,6 +31,7 @@ from mechgap.compiler.phased.reading import (
 )
 from mechgap.compiler.updates import HiddenUnit
 from mechgap.programs.expressions import Expression, Name, Not, Side, conjuncts, disjuncts
+from mechgap.programs.language import Kind
 from mechgap.programs.phases import Phase
 
 STORED = 0.5
@@ -32,6 +41,7 @@ SHUT = 2.0
 flag that says so is as far off as it may be, and three quarters of what it should be."""
 ROOM = 0.25
 """How far off the form of a flag may be."""
+LOOP = Name(Side.EDGE, "loop")
 
 
 @dataclass(frozen=True)
@@ -42,13 +52,16 @@ class Flag:
     phase: int
     """While this phase runs it can be set; in all others it is 0."""
     forms: tuple[Affine, ...]
+    less: tuple[Affine, ...] = ()
+    """Restored forms that are taken away; where one is 1, so is one of the others."""
 
     @property
     def units(self) -> tuple[HiddenUnit, ...]:
         """Two units for each form."""
+        signed = [*((1.0, form) for form in self.forms), *((-1.0, form) for form in self.less)]
         return tuple(
-            HiddenUnit(self.name, sign / STORED, STORED * (2.0 * form - threshold))
-            for form in self.forms
+            HiddenUnit(self.name, sign * way / STORED, STORED * (2.0 * form - threshold))
+            for way, form in signed
             for sign, threshold in ((1.0, 0.5), (-1.0, 1.5))
         )
 
@@ -72,14 +85,39 @@ class Number:
         )
 
 
-Register = Flag | Number
+@dataclass(frozen=True)
+class Gated:
+    """A register that is a number of at least 0 where some flags hold, and else 0."""
+
+    name: str
+    value: Affine
+    holds: Affine
+    """1 where the flags hold, else at most 0."""
+    force: float
+    """A power of two, well above the value."""
+
+    @property
+    def units(self) -> tuple[HiddenUnit, ...]:
+        """The value, and two units that take it away where the flags do not hold."""
+        return (
+            HiddenUnit(self.name, 1.0, self.value),
+            HiddenUnit(self.name, -1.0, self.value - self.force * self.holds),
+            HiddenUnit(self.name, 1.0, -self.force * self.holds),
+        )
 
 
-def registers(reading: Reading) -> tuple[Register, ...]:
-    """All that the network remembers from phase to phase."""
+Register = Flag | Number | Gated
+
+
+def registers(reading: Reading, gap: float) -> tuple[Register, ...]:
+    """All that the network remembers from phase to phase; positions are at least `gap` apart."""
     return (
         *_counter(reading),
-        *(r for i, phase in enumerate(reading.program.phases) for r in _signals(reading, i, phase)),
+        *(
+            register
+            for i, phase in enumerate(reading.program.phases)
+            for register in _signals(reading, i, phase, gap)
+        ),
         *(r for pointer in reading.memory for r in _memory(reading, pointer)),
     )
 
@@ -99,24 +137,74 @@ def _counter(reading: Reading) -> Iterator[Flag]:
         yield Flag(phase_flag(phase), phase, (reading.runs((phase - 1) % reading.phases),))
 
 
-def _signals(reading: Reading, i: int, phase: Phase) -> Iterator[Register]:
+def _signals(reading: Reading, i: int, phase: Phase, gap: float) -> Iterator[Register]:
     for name, expression in phase.signal.items():
-        if not reading.is_signal_flag(name):
+        kind = reading.program.components[name].kind
+        if kind is Kind.POINTER:
             yield Number(name, term(Side.OTHER, reading.position), Affine(), signed=False)
-            continue
-        for delay in range(reading.longest_delay(name) + 1):
-            earlier = term(Side.SELF, held(name, delay - 1))
-            forms = (earlier,) if delay else signal_forms(reading, i, expression)
-            yield Flag(held(name, delay), (i + 1 + delay) % reading.phases, forms)
+        elif kind is Kind.FLOAT:
+            yield _number(reading, i, name)
+        else:
+            yield from _chain(reading, i, name, expression, gap)
+
+
+def _chain(
+    reading: Reading, i: int, name: str, expression: Expression, gap: float
+) -> Iterator[Flag]:
+    """A flag while each of the phases runs that read it."""
+    for delay in range(reading.longest_delay(name) + 1):
+        lives = (i + 1 + delay) % reading.phases
+        if delay:
+            yield Flag(held(name, delay), lives, (term(Side.SELF, held(name, delay - 1)),))
+        else:
+            less = tuple(loop_forms(reading, i, expression, gap))
+            yield Flag(held(name, 0), lives, signal_forms(reading, i, expression), less)
+
+
+def _number(reading: Reading, i: int, name: str) -> Gated:
+    chosen = reading.number(name)
+    value = reading.value(chosen.then, i)
+    largest = value.range(reading.bounds)[1]
+    holds = reading.conjunction(list(conjuncts(chosen.flag)), i)
+    return Gated(held(name, 0), value, holds, 2.0 ** ceil(log2(1.5 * largest)))
+
+
+def alternatives(expression: Expression) -> list[list[Expression]]:
+    """A disjunction's conjunctions. Each excludes the single flags before it."""
+    found: list[list[Expression]] = []
+    earlier: list[Expression] = []
+    for parts in ([*conjuncts(part)] for part in disjuncts(expression)):
+        found.append([*parts, *(Not(flag) for flag in earlier)])
+        earlier += parts if len(parts) == 1 and isinstance(parts[0], Name) else []
+    return found
+
+
+def exclusive(expression: Expression) -> bool:
+    """Whether at most one of a disjunction's alternatives can hold, by what they exclude."""
+    *earlier, _ = disjuncts(expression)
+    return all(isinstance(part, Name) for part in earlier)
 
 
 def signal_forms(reading: Reading, i: int, expression: Expression) -> tuple[Affine, ...]:
     """The forms whose restored sum is a signal: one if none of its alternatives can be negative."""
-    alternatives = [list(conjuncts(part)) for part in disjuncts(expression)]
-    forms = [reading.conjunction(parts, i) for parts in alternatives]
-    if all(never_negative(reading, i, parts) for parts in alternatives):
-        return (sum(forms, Affine()),)
-    return tuple(forms)
+    plain = [list(conjuncts(part)) for part in disjuncts(expression)]
+    if all(never_negative(reading, i, parts) for parts in plain):
+        return (sum((reading.conjunction(parts, i) for parts in plain), Affine()),)
+    return tuple(
+        reading.conjunction([part for part in parts if part != LOOP], i)
+        for parts in alternatives(expression)
+    )
+
+
+def loop_forms(reading: Reading, i: int, expression: Expression, gap: float) -> Iterator[Affine]:
+    """What is taken away from a signal's forms where they ask for `edge.loop` and it is not set."""
+    steep = 2.0 ** ceil(log2(1 / gap))
+    away = term(Side.OTHER, reading.position) - term(Side.SELF, reading.position)
+    for parts in alternatives(expression):
+        if LOOP in parts:
+            holds = reading.conjunction([part for part in parts if part != LOOP], i)
+            yield steep * away + 2 * steep * (holds - 1.0)
+            yield -steep * away + 2 * steep * (holds - 1.0)
 
 
 def never_negative(reading: Reading, i: int, parts: Sequence[Expression]) -> bool:
@@ -128,10 +216,10 @@ def never_negative(reading: Reading, i: int, parts: Sequence[Expression]) -> boo
     phase = reading.program.phases[i]
     match parts:
         case [Name(_, name)]:
-            return reading.is_signal_flag(name)
+            return reading.in_register(name, i)
         case [Name(Side.OTHER, name), Not(Name(Side.SELF, own))]:
             asked = Name(Side.OTHER, name) in conjuncts(phase.mask)
-            return name == own and asked and phase.default is None and reading.is_signal_flag(name)
+            return name == own and asked and phase.default is None and reading.in_register(name, i)
     return False
 
 
@@ -143,7 +231,7 @@ def busy_flag(phase: Phase) -> str:
 
 def _memory(reading: Reading, pointer: str) -> Iterator[Register]:
     program = reading.program
-    looks = [i for i, p in enumerate(program.phases) if p.default and p.default.name == pointer]
+    looks = [i for i, phase in enumerate(program.phases) if pointer in phase.defaults]
     writes = [i for i, p in enumerate(program.phases) if pointer in p.update]
     shut, forget = Affine(), Affine()
     for phase in range(reading.phases):

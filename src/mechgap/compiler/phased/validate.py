@@ -1,11 +1,14 @@
 """Every reason why a program with phases cannot compile, before anything is built."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from mechgap.compiler.affine import NotAffine, affine
 from mechgap.compiler.phased.logits import flags_of, pointing
 from mechgap.compiler.phased.reading import Reading
-from mechgap.compiler.phased.registers import never_negative, signal_forms
+from mechgap.compiler.phased.registers import LOOP, exclusive, never_negative, signal_forms
+from mechgap.compiler.target import Target
 from mechgap.programs.expressions import (
+    Constant,
     Equal,
     Expression,
     Name,
@@ -17,15 +20,42 @@ from mechgap.programs.expressions import (
     sides,
 )
 from mechgap.programs.language import Kind
-from mechgap.programs.phases import Becomes, First, Grows, Phase, PhasedProgram
+from mechgap.programs.phases import Becomes, First, Grows, Linked, Phase, PhasedProgram
 from mechgap.programs.validate import Problem, refuse
 from mechgap.programs.validate_phases import phase_problems
 
 
-def check_phases(program: PhasedProgram, simplify_decoders: bool) -> None:
+def check_phases(program: PhasedProgram, target: Target, simplify_decoders: bool) -> None:
     """Refuse a program with problems, all of them at once."""
     refuse(program, list(phase_problems(program)))
-    refuse(program, list(construction_problems(program, simplify_decoders)))
+    refuse(program, [
+        *target_problems(program, target), *construction_problems(program, simplify_decoders)
+    ])  # fmt: skip
+
+
+def target_problems(program: PhasedProgram, target: Target) -> Iterator[Problem]:
+    """What a target cannot do of a program that makes sense."""
+    if program.sees_all and not target.full_attention:
+        yield Problem(
+            "full-attention-needed",
+            f"its nodes look at all nodes, and in {target.name} attention follows edges: there a "
+            "choice among all nodes is a hint, and comes one hint late. Use full",
+        )
+    if target.full_attention and not program.sees_all:
+        yield Problem(
+            "neighbours-only",
+            f"its nodes look at their neighbours, and in {target.name} attention goes to all nodes."
+            " Ask for edge.… in every mask that needs it, and say sees_all=True",
+        )
+    for i, phase in enumerate(program.phases):
+        for name, value in phase.signal.items():
+            is_number = program.components[name].kind is Kind.FLOAT
+            if is_number and Side.EDGE in sides(value) and not target.edge_information:
+                yield Problem(
+                    "edge-information-needed",
+                    f"'{name}' in phase {i} reads an edge, and in {target.name} the values that "
+                    "attention selects are a function of nodes alone",
+                )
 
 
 def construction_problems(program: PhasedProgram, simplify_decoders: bool) -> Iterator[Problem]:
@@ -45,18 +75,35 @@ def construction_problems(program: PhasedProgram, simplify_decoders: bool) -> It
 
 
 def _selection(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
-    if phase.select.expression != Name(Side.OTHER, reading.position):
+    known = {Side.OTHER: {reading.position}, Side.EDGE: set(reading.program.inputs)}
+    known[Side.OTHER] |= _numbers(reading, i)
+    if not _sums(phase.select.expression, known):
         yield Problem(
-            "selection-not-by-position",
+            "unknown-selection",
             f"phase {i} selects by '{phase.select.expression}'; with phases, nodes are selected by "
-            f"other.{reading.position}",
+            f"other.{reading.position}, or by a sum of other's hints and of the edge's inputs",
         )
+
+
+def _numbers(reading: Reading, i: int) -> set[str]:
+    """The numbers that a phase can read: those that come as hints."""
+    floats = (c.name for c in reading.program.hidden if c.kind is Kind.FLOAT)
+    return {name for name in floats if reading.comes_as_hint(name, i)}
+
+
+def _sums(expression: Expression, known: Mapping[Side, set[str]]) -> bool:
+    """Whether an expression is a sum of known names, times numbers."""
+    try:
+        terms = affine(expression).terms
+    except NotAffine:
+        return False
+    return bool(terms) and all(name.name in known.get(name.side, ()) for name in terms)
 
 
 def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     parts = list(conjuncts(phase.mask))
     for part in parts:
-        if not (_is_literal(part) or isinstance(part, Equal)):
+        if part == LOOP or not (_is_literal(part) or isinstance(part, Equal)):
             yield Problem(
                 "mask-not-a-conjunction",
                 f"the mask of phase {i} must be a conjunction of flags, their negations and one "
@@ -64,11 +111,11 @@ def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
             )
             return
     signals = [p for p in parts if isinstance(p, Name) and reading.is_signal_flag(p.name)]
-    if not signals:
-        yield Problem("mask-without-signal", f"the mask of phase {i} asks for no signal")
     equality = pointing(phase)
     if equality is None:
         return
+    if not signals:
+        yield Problem("mask-without-signal", f"the mask of phase {i} asks for no signal")
     flags = flags_of(phase)
     own = Name(Side.SELF, reading.position)
     asks = [p for p in flags if p in signals and isinstance(p, Name) and p.side is Side.OTHER]
@@ -91,9 +138,22 @@ def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
 
 
 def _default(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
-    if phase.default is None:
+    two = len(phase.defaults) == 2
+    if two and pointing(phase) is None:
+        yield Problem("default-elsewhere", f"phase {i} has one of two defaults; its mask must "
+                      "compare")  # fmt: skip
+    if two and not all(_is_literal(flag) for flag in phase.defaults.values() if flag is not None):
+        yield Problem("default-elsewhere", f"the default of phase {i} must go by one flag")
+    for name in phase.defaults:
+        yield from _followed(reading, i, phase, name)
+
+
+def _followed(reading: Reading, i: int, phase: Phase, name: str) -> Iterator[Problem]:
+    """A pointer that comes as a hint can be followed; one that is kept, under conditions."""
+    fed_back, set_in = reading.program.fed_back(name), reading.program.set_in(name)
+    signalled = set_in is not None and set_in >= i
+    if fed_back and not phase.update and (signalled or name in reading.program.conclude):
         return
-    name = phase.default.name
     own = [part for part in conjuncts(phase.mask) if sides(part) == {Side.SELF}]
     before = (i - 1) % reading.phases
     signals = reading.program.phases[before].signal
@@ -110,15 +170,13 @@ def _default(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
             yield Problem("default-of-all", f"'{flag}' must be signals, or other.f & ~self.f where "
                           f"the mask asks for other.f, to tell who takes the default of phase {i}; "
                           f"got '{value}'")  # fmt: skip
-    fed = {c.name for hint, c in reading.program.hints.items()
-           if hint not in reading.program.unclaimed}  # fmt: skip
-    if name not in reading.memory or name not in fed:
+    if name not in reading.memory or not fed_back:
         yield Problem("default-not-a-hint", f"the default of phase {i} must be a pointer that is "
                       f"kept and is a hint; '{name}' is not")  # fmt: skip
     if any(name in phase.update for phase in reading.program.phases[:i]):
         yield Problem("default-too-late", f"'{name}' is the default of phase {i}, and was written "
                       "before in the same step")  # fmt: skip
-    if sum(p.default is not None and p.default.name == name for p in reading.program.phases) > 1:
+    if sum(name in p.defaults for p in reading.program.phases) > 1:
         yield Problem("default-twice", f"'{name}' is the default of two phases")
 
 
@@ -128,7 +186,10 @@ def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
         if value != position:
             yield Problem("unknown-update", f"'{name}' can only become {position}; got '{value}'")
     for name, value in phase.signal.items():
-        delays = {reading.delay(name, p) for p, read in reading.reads() if read.name == name}
+        delays = reading.delays(name)
+        if reading.program.components[name].kind is Kind.FLOAT:
+            yield from _number(reading, i, name)
+            continue
         if not reading.is_signal_flag(name):
             if value != position:
                 yield Problem("unknown-update", f"'{name}' can only become {position}")
@@ -136,7 +197,7 @@ def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
                 yield Problem("read-too-late", f"the pointer '{name}' is a signal, and can only be "
                               "read in the phase after its own")  # fmt: skip
             continue
-        if Side.EDGE in sides(value):
+        if any(isinstance(p, Name) and p.side is Side.EDGE and p != LOOP for p in value.walk()):
             yield Problem(
                 "edge-information-needed",
                 f"'{name}' reads an edge, and what attention selects is a function of nodes alone",
@@ -145,24 +206,51 @@ def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
         if not all(_is_literal(part) for part in literals):
             yield Problem("not-alternatives", f"'{name}' must be alternatives (|) of conjunctions "
                           f"(&) of flags; got '{value}'")  # fmt: skip
-        elif len(signal_forms(reading, i, value)) > 1 and 0 in delays:
+        elif len(signal_forms(reading, i, value)) > 1 and 0 in delays and not exclusive(value):
             yield Problem("read-too-early", f"'{name}' has alternatives of several parts, and can "
                           "only be read two phases after its own")  # fmt: skip
 
 
+def _number(reading: Reading, i: int, name: str) -> Iterator[Problem]:
+    value = reading.program.phases[i].signal[name]
+    numbers = _numbers(reading, i)
+    known = {Side.OTHER: numbers, Side.SELF: numbers, Side.EDGE: set(reading.program.inputs)}
+    match value:
+        case Where(flag, then, Constant(0.0)) if _sums(then, known):
+            terms = affine(then).terms
+            made_of = sum(abs(v) for at, v in terms.items() if at.name in numbers)
+            if min(terms.values()) < 0 or affine(then).constant < 0 or made_of > 1:
+                yield Problem("unknown-number", f"'{name}' must not fall below 0, nor be more than "
+                              f"once a number of the step before; got '{then}'")  # fmt: skip
+            if not all(_is_literal(part) for part in conjuncts(flag)):
+                yield Problem("unknown-number", f"'{name}' is a number where flags hold (&); "
+                              f"got '{flag}'")  # fmt: skip
+        case _:
+            yield Problem("unknown-number", f"'{name}' must be where(flags, sum, 0), with a sum of "
+                          f"numbers that are hints and of the edge's; got '{value}'")  # fmt: skip
+    if i != reading.phases - 1 or not reading.program.fed_back(name):
+        yield Problem("unknown-number", f"'{name}' must be a signal of the last phase, and a hint")
+
+
 def _conclusions(reading: Reading) -> Iterator[Problem]:
-    plain = {*reading.memory, reading.position}
+    last = reading.program.phases[-1].signal
+    pointers = {c.name for c in reading.program.hidden if c.kind is Kind.POINTER}
+    plain = {*reading.memory, reading.position, *(pointers & {*last})}
     for name, conclusion in reading.program.conclude.items():
         match conclusion:
             case Becomes(conditions):
                 flags = [part for c in conditions.values() for part in disjuncts(c)]
             case First(flags) | Grows(_, flags):
                 flags = list(flags)
-            case Where(flag, Name(Side.SELF, then), Name(Side.SELF, otherwise)):
-                flags = [flag]
-                if not {then, otherwise} <= plain:
-                    yield Problem("unknown-conclusion", f"'{name}' can be a pointer that is kept "
-                                  f"or the node itself; got '{conclusion}'")  # fmt: skip
+            case Where() | Linked():
+                value = conclusion.otherwise if isinstance(conclusion, Linked) else conclusion
+                flags = [conclusion.links, conclusion.to] if isinstance(conclusion, Linked) else []
+                flags += [value.flag] if isinstance(value, Where) else []
+                ends = [value.then, value.otherwise] if isinstance(value, Where) else [value]
+                if not all(isinstance(end, Name) and end.name in plain for end in ends):
+                    yield Problem("unknown-conclusion", f"'{name}' can be a pointer that is kept, "
+                                  "one of the last phase, or the node itself; got "
+                                  f"'{conclusion}'")  # fmt: skip
             case _:
                 yield Problem("unknown-conclusion", f"'{name}' cannot be '{conclusion}'")
                 continue
@@ -173,7 +261,8 @@ def _conclusions(reading: Reading) -> Iterator[Problem]:
     hints = {c.name for c in reading.program.hints.values()}
     fed_back = {Kind.CLASS, Kind.CHOICE, Kind.TOTAL}
     for component in reading.program.hidden:
-        if component.kind in fed_back and component.name not in hints:
+        starts = component.name in reading.program.init
+        if (component.kind in fed_back or starts) and component.name not in hints:
             yield Problem(
                 "not-a-hint", f"'{component.name}' is remembered as a hint, and must be one"
             )
@@ -182,9 +271,11 @@ def _conclusions(reading: Reading) -> Iterator[Problem]:
 def _predictions(reading: Reading) -> Iterator[Problem]:
     program = reading.program
     for name, component in {**program.hints, **program.output}.items():
-        if component.name not in {*reading.memory, *program.conclude}:
+        early = program.set_in(component.name) != reading.phases - 1
+        kept = component.name in {*reading.memory, *program.conclude}
+        if component.kind is Kind.POINTER and early and not kept:
             yield Problem("not-predictable", f"'{name}' is {component}, a signal; predict what is "
-                          "concluded, or a pointer that is kept")  # fmt: skip
+                          "concluded, kept, or set in the last phase")  # fmt: skip
 
 
 def _is_literal(part: Expression) -> bool:

@@ -1,0 +1,75 @@
+"""Topological sort: a depth-first search whose nodes form a list, the last finished first.
+
+As in `dfs` one node is active at a time. Nothing has to be remembered: a node that is not finished
+sees in every step the node that it was entered from, and one that is, the next in the list.
+"""
+
+from mechgap.programs.expressions import edge, equal, other, self, where
+from mechgap.programs.language import Bool, Choice, Class, Pointer, minimum
+from mechgap.programs.phases import Phase, PhasedProgram, becomes, first, linked
+
+color = Class("color", "white", "grey", "black")
+s_prev, topo, seen, target = Pointer("s_prev"), Pointer("topo"), Pointer("seen"), Pointer("target")
+head, s, u, s_last = Choice("head"), Choice("s"), Choice("u"), Choice("s_last")
+active, discover, here, rooted = Bool("active"), Bool("discover"), Bool("here"), Bool("rooted")
+found, finished, entered, tail = Bool("found"), Bool("finished"), Bool("entered"), Bool("tail")
+
+topological_sort = PhasedProgram(
+    name="topological_sort",
+    task="topological_sort",
+    inputs={"idx": "pos", "link": "adj"},
+    hidden=(
+        *(color, s_prev, topo, head, s, u, s_last),
+        *(active, discover, here, rooted, found, target, finished, entered, seen, tail),
+    ),
+    phases=(
+        Phase(  # return: when a node has finished, the node that it was entered from goes on
+            select=minimum(other.idx),
+            mask=other.finished & equal(other.seen, self.idx),
+            signal=dict(
+                active=other.finished & ~self.finished | self.discover | self.entered,
+                discover=self.s_last & self.white,
+            ),
+        ),
+        Phase(  # choose: the active node looks for a white one
+            select=minimum(other.idx),
+            mask=self.active & edge.link & other.white,
+            signal=dict(
+                found=self.active & other.white,
+                target=other.idx,
+                finished=self.active & ~other.white,
+            ),
+        ),
+        Phase(  # enter: the white node learns by whom it was found
+            select=minimum(other.idx),
+            mask=other.found & equal(other.target, self.idx),
+            default=where(self.black, self.topo, self.s_prev),
+            signal=dict(
+                seen=other.idx,
+                entered=other.found & ~self.found,
+                here=self.active | self.discover,
+                rooted=self.s & ~self.black,
+                tail=self.head & self.black,
+            ),
+        ),
+    ),
+    conclude=dict(
+        color=becomes(grey=self.entered | self.discover, black=self.finished),
+        s_prev=where(self.black, self.idx, self.seen),
+        topo=linked(self.finished, self.tail, where(self.black, self.seen, self.idx)),
+        head=first(self.finished, self.head),
+        s=first(self.rooted, self.white),
+        u=first(self.here, self.white),
+        s_last=first(self.entered, self.here, self.white),
+    ),
+    hints=dict(
+        topo_h=topo, topo_head_h=head, color=color, s_prev=s_prev, s=s, u=u, v=s_last, s_last=s_last
+    ),
+    output={"topo": topo, "topo_head": head},
+    unclaimed={
+        "v": "out of reach: on a finishing step it is the last node, on a starting step the lowest "
+        "white one, and an isolated node cannot tell these steps apart; on all others it is s_last",
+    },
+)
+"""A list in which edges point forwards. A node that finishes links to the head, which was the last
+to finish: the hint says which it is, and from then on the link itself lets the node see it."""
