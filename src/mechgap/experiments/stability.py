@@ -29,6 +29,7 @@ def stability_recipe(
         "use_ln": shape.layer_norm,
         "use_edge_info": shape.edge_information,
         "use_pre_att_bias": shape.pre_attention_bias,
+        "processor_type": "gatv2_full" if shape.full_attention else "gatv2",
         "nb_msg_passing_steps": len(written.phases) if isinstance(written, PhasedProgram) else 1,
         "eval_every": 10,
         "test_every": 50,

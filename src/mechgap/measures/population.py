@@ -38,7 +38,7 @@ from mechgap.training.recipe import Recipe
 UNTRAINED = 4
 """How many untrained networks the yardstick is the mean of."""
 TRAIN_GRAPHS = 32
-_YARDSTICK_TARGETS = ("stock-ln", "general")
+_YARDSTICK_TARGETS = ("stock-ln", "stock", "general", "full")
 
 
 @dataclass(frozen=True)
