@@ -219,6 +219,8 @@ LATER = {name: value for name, value in relax.signal.items() if name != "dist"}
         (signalling(dist=where(REACHED, edge.weight, 1)), "unknown-number"),
         ({"phases": (replace(take, signal={**take.signal, "dist": relax.signal["dist"]}),
                      replace(relax, signal=LATER))}, "unknown-number"),
+        (taking(signal={**take.signal, "taken": other.queued & ~edge.loop}), "not-alternatives"),
+        (signalling(dist=where(REACHED & edge.loop, edge.weight, 0)), "unknown-number"),
         (taking(signal={**take.signal, "done": other.queued & edge.loop | self.done}), "too-early"),
         ({"init": {**dijkstra.init, "taken": self.start}}, "not-a-hint"),
     ],
