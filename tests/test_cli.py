@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from mechgap.tasks.specs import TASKS
+
 
 def mechgap(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -39,7 +41,8 @@ def test_version():
 
 
 def test_tasks_are_listed():
-    assert "bfs_sequential" in mechgap("tasks").stdout
+    shown = mechgap("tasks").stdout
+    assert all(task in shown for task in TASKS)
     listed = json.loads(mechgap("tasks", "--json").stdout)
     assert listed["dfs"]["directed"]
     assert {"name": "pi", "stage": "output", "location": "node", "type": "pointer"} in listed[
@@ -54,13 +57,16 @@ def test_sample_prints_the_trace_of_the_graph():
     assert "reach_h" in done.stdout
 
 
-@pytest.mark.parametrize("task", ["bfs", "bellman_ford", "dfs", "bfs_sequential", "dfs_simplified"])
+@pytest.mark.parametrize("task", TASKS)
 def test_sample_json_is_the_whole_trace(task):
     data = json.loads(mechgap("sample", task, "--nodes", "4", "--seed", "3", "--json").stdout)
     assert data["task"] == task
-    assert len(data["pos"]) == len(data["outputs"]["pi"]) == 4
+    assert len(data["pos"]) == 4
     assert all(len(hint) == data["length"] for hint in data["hints"].values())
-    assert all(data["hints"]["pi_h"][-1][i] == pi for i, pi in enumerate(data["outputs"]["pi"]))
+    assert {f.name for f in TASKS[task].outputs} == data["outputs"].keys()
+    for name, output in data["outputs"].items():
+        assert len(output) == 4
+        assert output == data["hints"][f"{name}_h"][-1]
 
 
 @pytest.mark.parametrize(
@@ -85,6 +91,8 @@ def test_sample_json_is_the_whole_trace(task):
         (["show", "bfs", "--out", "bfs.jpgg"], "must end in one of"),
         (["show", "bfs", "--out", "no/bfs.png"], "there is no folder 'no'"),
         (["show", "bfs"], "--out"),
+        (["gap", "dijkstra"], "there is no compiled program for dijkstra"),
+        (["compile", "topological_sort"], "unknown program 'topological_sort'"),
         (["verify", "bfs", "--graphs", "0"], "graphs must be at least 1; got 0"),
         (["verify", "bfs", "--official", "train"], "unknown official set 'train'"),
     ],

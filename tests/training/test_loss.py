@@ -9,12 +9,14 @@ import pytest
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
 from mechgap.tasks.sampling import sample
+from mechgap.tasks.specs import TASKS
 from mechgap.training.loss import groups_by_length, loss, loss_and_gradient
 
 CASES = [
     ("bfs", {}),
     ("bellman_ford", {"nb_heads": 2, "use_edge_info": True}),
     ("dfs", {"hint_mode": "decoded_only"}),
+    ("topological_sort", {"processor_type": "gatv2_full"}),
 ]
 
 
@@ -29,7 +31,7 @@ def largest_error(ours, theirs) -> float:
 def test_groups_have_the_batchs_loss_and_gradient(task, options):
     """In float64, where only a real difference would show."""
     with jax.enable_x64(True):
-        nodes = 4 if task == "dfs" else 11
+        nodes = 4 if TASKS[task].hints_per_node > 1 else 11
         batch = sample(task, jax.random.key(1), batch_size=8, nodes=nodes)
         config = NetworkConfig(hidden_size=8, **options)
         network = Network.initial(task, jax.random.key(2), config)

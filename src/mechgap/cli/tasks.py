@@ -18,6 +18,7 @@ def tasks(as_json: AsJson = False) -> None:
             task.name: {
                 "summary": task.summary,
                 "directed": task.directed,
+                "acyclic": task.acyclic,
                 "weighted": task.weighted,
                 "in_dm_clrs": task.in_dm_clrs,
                 "features": [
@@ -35,13 +36,18 @@ def tasks(as_json: AsJson = False) -> None:
         print(json.dumps(listed, indent=2))
         return
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table("task", "what it is", "graphs", "hints", "output", box=None, padding=(0, 2, 0, 0))
+    columns = (Column("task", no_wrap=True), "what it is", "graphs", "hints", "output")
+    table = Table(*columns, box=None, padding=(0, 2, 0, 0))
     for task in TASKS.values():
-        graphs = ("directed" if task.directed else "undirected") + (
-            ", weighted" if task.weighted else ""
-        )
+        kinds = {
+            "directed": task.directed,
+            "undirected": not task.directed,
+            "acyclic": task.acyclic,
+            "weighted": task.weighted,
+        }
+        graphs = ", ".join(kind for kind, is_so in kinds.items() if is_so)
         hints = ", ".join(f.name for f in task.hints)
         outputs = ", ".join(f.name for f in task.outputs)
         table.add_row(task.name, task.summary, graphs, hints, outputs)
@@ -57,7 +63,7 @@ def sample(
         float,
         typer.Option(
             help="CLRS's edge parameter: an edge has probability p² in undirected tasks, "
-            "p in directed ones; a self-loop p."
+            "p in directed ones (acyclic: p along an order of the nodes); a self-loop p."
         ),
     ] = 0.5,
     random_pos: Annotated[
