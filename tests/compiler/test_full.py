@@ -123,8 +123,8 @@ def test_ties_and_long_ways_are_outside_the_certificate():
 
 def test_the_certificate_says_how_close_values_may_be():
     near, far = compiled(dijkstra, 64, largest_value=2.0), compiled(dijkstra, 64)
-    assert near.certificate.value_gap(7) < 7e-5 < far.certificate.value_gap(7) < 2e-4
-    assert compiled(mst_prim).certificate.value_gap(1) < 2e-5
+    assert near.certificate.value_gap(7) < 5e-5 < far.certificate.value_gap(7) < 1e-4
+    assert compiled(mst_prim).certificate.value_gap(1) < 1.1e-5
     assert "competing values apart" in dict(near.certificate.guarantees)
     assert near.certificate.errors(7)["dist"] < 1e-5
     with pytest.raises(InvalidInput, match=r"value_gap must be at least .*; got 1e-06"):

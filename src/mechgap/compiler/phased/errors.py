@@ -5,7 +5,7 @@ phase adds: rounding, and layer norm's drift and noise. Numbers gather errors fo
 made of the one before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from mechgap.compiler.affine import Affine
@@ -61,16 +61,18 @@ def rounded(form: Affine, unit: float) -> float:
     return gamma(3 * len(form.terms) + 2, unit) * size
 
 
-def _surely(form: Affine, leak: float, unit: float) -> float | None:
+def _surely(form: Affine, held_in: Set[str], leak: float, unit: float) -> float | None:
     """What restoring a conjunction that holds can be off by; None if the form is none.
 
-    Then what it asks for is 1, and what it asks not to be is 0, up to a leak.
+    Then what it asks for is 1, in one unit or in the two of a register, and what it asks not to be
+    is 0, up to a leak. Products are exact. A flag is twice the difference of two units.
     """
-    asked = [value for value in form.terms.values() if value > 0]
+    asked = [name for name, value in form.terms.items() if value > 0]
     if {*map(abs, form.terms.values())} != {1.0} or form.constant != 1.0 - len(asked):
         return None
-    size = 2 * len(asked) + abs(form.constant) + 1.0
-    return 4 * (gamma(2 * len(asked) + 2, unit) * size + leak * unit)
+    units = sum(2 if name.name in held_in else 1 for name in asked)
+    size = 2 * (units + abs(form.constant)) + 1.0
+    return 2 * (gamma(units + 2, unit) * size + 4 * leak * unit)
 
 
 def balance(
@@ -127,7 +129,8 @@ def errors(
 
     def where_set(register: Flag) -> float:
         """Of a flag that is set: then one form is 1, and what is taken away is exactly 0."""
-        sure = [_surely(form, leak, unit) for form in register.forms]
+        held_in = {other.name for other in registers}
+        sure = [_surely(form, held_in, leak, unit) for form in register.forms]
         if norm is not None or any(error is None for error in sure):
             return flag(register, ())
         return max(error for error in sure if error is not None)
