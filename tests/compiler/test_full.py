@@ -123,8 +123,8 @@ def test_ties_and_long_ways_are_outside_the_certificate():
 
 def test_the_certificate_says_how_close_values_may_be():
     near, far = compiled(dijkstra, 64, largest_value=2.0), compiled(dijkstra, 64)
-    assert near.certificate.value_gap(7) < 7e-5 < far.certificate.value_gap(7) < 2e-4
-    assert compiled(mst_prim).certificate.value_gap(1) < 2e-5
+    assert near.certificate.value_gap(7) < 5e-5 < far.certificate.value_gap(7) < 1e-4
+    assert compiled(mst_prim).certificate.value_gap(1) < 1.1e-5
     assert "competing values apart" in dict(near.certificate.guarantees)
     assert near.certificate.errors(7)["dist"] < 1e-5
     with pytest.raises(InvalidInput, match=r"value_gap must be at least .*; got 1e-06"):
@@ -219,6 +219,8 @@ LATER = {name: value for name, value in relax.signal.items() if name != "dist"}
         (signalling(dist=where(REACHED, edge.weight, 1)), "unknown-number"),
         ({"phases": (replace(take, signal={**take.signal, "dist": relax.signal["dist"]}),
                      replace(relax, signal=LATER))}, "unknown-number"),
+        (taking(signal={**take.signal, "taken": other.queued & ~edge.loop}), "not-alternatives"),
+        (signalling(dist=where(REACHED & edge.loop, edge.weight, 0)), "unknown-number"),
         (taking(signal={**take.signal, "done": other.queued & edge.loop | self.done}), "too-early"),
         ({"init": {**dijkstra.init, "taken": self.start}}, "not-a-hint"),
     ],

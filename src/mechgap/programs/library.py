@@ -135,22 +135,22 @@ dfs = PhasedProgram(
                 discover=self.s_last & self.white | self.entered,
             ),
         ),
-        Phase(  # choose: the active node looks for a white one; all others look at their parents
+        Phase(  # choose: the active node looks for a white one
             select=minimum(other.idx),
             mask=self.active & edge.link & other.white,
-            default=self.pi,
             signal=dict(
                 found=self.active & other.white,
                 target=other.idx,
                 finished=self.active & ~other.white,
             ),
         ),
-        Phase(  # enter: the white node learns by whom it was found
+        Phase(  # enter: the white node learns by whom it was found; all others see their parents
             select=minimum(other.idx),
             mask=other.found & equal(other.target, self.idx),
-            update=dict(pi=other.idx),
+            default=self.pi,
             signal=dict(
-                entered=other.found & ~self.found,
+                pi=other.idx,
+                entered=other.found & self.white,
                 here=self.active | self.discover,
                 rooted=self.s & ~self.black,
             ),

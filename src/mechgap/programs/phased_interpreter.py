@@ -15,7 +15,7 @@ from mechgap.programs.evaluation import (
     pointed,
     program_inputs,
 )
-from mechgap.programs.expressions import Equal, Expression, Name, Side, conjuncts, sides
+from mechgap.programs.expressions import Equal, Expression, Name
 from mechgap.programs.language import Component, Kind
 from mechgap.programs.phases import Becomes, First, Grows, Linked, Phase, PhasedProgram
 from mechgap.tasks.specs import get_task
@@ -38,11 +38,6 @@ class PhasedExecution(NamedTuple):
     """Whom the mask allows, where nodes are selected by index; else whom each attends to."""
     shared: Bool[np.ndarray, "time batch"]
     """Whether two senders that point to the same node competed for it."""
-    overwritten: Bool[np.ndarray, "time batch"]
-    """Whether a pointer was written that meant another node already."""
-    ages: Int[np.ndarray, "time batch"]
-    """For how many phases a pointer was only remembered, at most: neither written nor, as the
-    default of a node that the mask lets select nobody, looked at."""
     gaps: Float[np.ndarray, "time batch"]
     """How close the closest race by numbers was: the smallest difference between a selected value
     and the next that competed with it (infinite where nobody competed, or positions did)."""
@@ -65,19 +60,13 @@ def interpret_phases(
     if steps is None:
         steps = max(1, get_task(program.task).max_hints(nodes) - 1)
     state = initial_state(program, given, positions)
-    memory = [name for phase in program.phases for name in phase.update]
-    age = {name: np.zeros((batch, nodes), int) for name in memory}
     states, senders, selected, acceptable = [_read(program, state)], [], [], []
-    shared, overwritten, ages, gaps = [], [], [], []
+    shared, gaps = [], []
     numbers = [c.name for c in program.hidden if c.kind is Kind.FLOAT]
     chains = {name: np.zeros((batch, nodes)) for name in numbers}
     hops = np.zeros(batch, int)
     for _ in range(steps):
         for phase in program.phases:
-            idle = ~_may_select(phase, given, state, (batch, nodes))
-            used = np.zeros((batch, nodes), bool)
-            for name in phase.update:
-                used |= state[name] != positions
             before = state
             state, eligible, sender, score = _take_phase(program, phase, given, positions, state)
             anyone = eligible.any(-1)
@@ -94,13 +83,6 @@ def interpret_phases(
             acceptable.append(attended | eligible if by_position(program, phase) else attended)
             compares = any(isinstance(part, Equal) for part in phase.mask.walk())
             shared.append((eligible.sum(-1) > 1).any(-1) & compares)
-            overwritten.append((anyone & used).any(-1))
-            for name in age:
-                afresh = anyone if name in phase.update else np.zeros_like(anyone)
-                if name in phase.defaults:
-                    afresh = afresh | idle
-                age[name] = np.where(afresh, 0, age[name] + 1)
-            ages.append(np.max([a.max(-1) for a in age.values()] or [np.zeros(batch, int)], 0))
         state = _conclude(program, given, positions, state)
         states.append(_read(program, state))
     return PhasedExecution(
@@ -109,8 +91,6 @@ def interpret_phases(
         selected=np.stack(selected),
         acceptable=np.stack(acceptable),
         shared=np.stack(shared),
-        overwritten=np.stack(overwritten),
-        ages=np.stack(ages),
         gaps=np.stack(gaps),
         hops=hops,
     )
@@ -143,17 +123,6 @@ def by_position(program: PhasedProgram, phase: Phase) -> bool:
     return isinstance(value, Name) and program.inputs.get(value.name) == "pos"
 
 
-def _may_select(
-    phase: Phase, given: Mapping[str, np.ndarray], state: State, shape: tuple[int, int]
-) -> np.ndarray:
-    """Which nodes have what the mask asks of a receiver."""
-    may = np.ones(shape, bool)
-    for part in conjuncts(phase.mask):
-        if sides(part) <= {Side.SELF, Side.INIT}:
-            may &= evaluate(part, partial(_own, given, state)) > 0.5
-    return may
-
-
 def _take_phase(
     program: PhasedProgram,
     phase: Phase,
@@ -176,8 +145,6 @@ def _take_phase(
         default = pointed(meant, positions)
     sender = np.where(anyone, lowest, default)
     after = dict(state)
-    for name, expression in phase.update.items():
-        after[name] = np.where(anyone, _at_sender(expression, values, sender), state[name])
     for name, expression in phase.signal.items():
         after[name] = _at_sender(expression, values, sender)
     return after, eligible, sender, score

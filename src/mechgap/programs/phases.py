@@ -1,9 +1,8 @@
 """Programs that select several times in a hint step: phases, and what they conclude.
 
-A *phase* is a selection with its own mask, as in a `GraphProgram`, and everything that it does not
-name is kept. Where somebody was selected, `update` gives pointers their next value. A *signal* is
-evaluated in its phase for every node, where nobody was selected with the `default` as `other`: the
-node itself, or the node that a pointer of its own means. It lasts until its phase comes again.
+A *phase* is a selection with its own mask, as in a `GraphProgram`. A *signal* is evaluated in its
+phase for every node, where nobody was selected with the `default` as `other`: the node itself, or
+the node that a pointer of its own means. It lasts until its phase comes again.
 
 At the end of the step the program *concludes*: classes and choices are decided from the signals,
 and totals grow.
@@ -109,8 +108,6 @@ class Phase:
     default: Name | Where | None = None
     """Whom to attend to where nobody passes: a pointer's node, or, by a flag, one of two; the node
     itself if None."""
-    update: Mapping[str, Expression] = field(default_factory=dict)
-    """Pointers, where somebody was selected."""
     signal: Mapping[str, Expression] = field(default_factory=dict)
     """Flags, pointers and numbers, for every node."""
 
@@ -127,11 +124,10 @@ class Phase:
     def __str__(self) -> str:
         inner = "            "
         default = "" if self.default is None else f"{inner}default={self.default},\n"
-        update = f"{inner}update={named(self.update, inner)},\n" if self.update else ""
         signal = f"{inner}signal={named(self.signal, inner)},\n" if self.signal else ""
         return (
             f"Phase(\n{inner}select={self.select},\n{inner}mask={self.mask},\n"
-            f"{default}{update}{signal}        )"
+            f"{default}{signal}        )"
         )
 
 

@@ -25,7 +25,7 @@ def phase_problems(program: PhasedProgram) -> Iterator[Problem]:
     yield from _labels(program)
     for component in program.hidden:
         yield from _setters(program, component)
-    set_in = (name for phase in program.phases for name in (*phase.update, *phase.signal))
+    set_in = (name for phase in program.phases for name in phase.signal)
     for name in (*program.init, *program.conclude, *set_in):
         if name not in program.components:
             yield Problem("unknown-component", f"'{name}' is set, which is not declared")
@@ -78,17 +78,16 @@ def _setters(program: PhasedProgram, component: Component) -> Iterator[Problem]:
     are any."""
     name = component.name
     signals = sum(name in phase.signal for phase in program.phases)
-    updates = sum(name in phase.update for phase in program.phases)
     conclusion = program.conclude.get(name)
-    ways = signals + bool(updates) + (conclusion is not None)
+    ways = signals + (conclusion is not None)
     if ways != 1:
         yield Problem(
-            "set-not-once", f"'{name}' must be a signal, be updated or be concluded; it is {ways}"
+            "set-not-once", f"'{name}' must be a signal or be concluded, once; it is {ways} times"
         )
     allowed = {
         Kind.BOOL: bool(signals),
         Kind.FLOAT: bool(signals),
-        Kind.POINTER: bool(signals or updates) or isinstance(conclusion, Where | Linked),
+        Kind.POINTER: bool(signals) or isinstance(conclusion, Where | Linked),
         Kind.CLASS: isinstance(conclusion, Becomes),
         Kind.CHOICE: isinstance(conclusion, First),
         Kind.TOTAL: isinstance(conclusion, Grows),
@@ -107,7 +106,7 @@ def _expressions(program: PhasedProgram) -> Iterator[tuple[str, Expression, bool
     for i, phase in enumerate(program.phases):
         yield f"selection of phase {i}", phase.select.expression, False
         yield f"mask of phase {i}", phase.mask, True
-        for name, value in {**phase.update, **phase.signal}.items():
+        for name, value in phase.signal.items():
             yield (
                 f"'{name}' in phase {i}",
                 value,

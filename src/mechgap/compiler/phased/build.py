@@ -22,7 +22,7 @@ from mechgap.compiler.phased.registers import (
     ROOM,
     Flag,
     Gated,
-    Number,
+    Place,
     Register,
     reads,
     registers,
@@ -48,7 +48,7 @@ def build(
     m = margin(domain)
     leak = domain.nodes * float(np.exp(-m))
     off = errors(reading, state, domain, leak, norm)
-    memory = _certify(reading, target, domain, state, off)
+    _certify(reading, target, domain, state, off)
     decided = decide(reading, domain, m, off, state)
     _check_races(program, target, domain, decided)
     units = tuple(part.unit for part in decided.units)
@@ -65,7 +65,6 @@ def build(
         logit_error=decided.logit_error,
         attention_error=leak,
         flag_errors=dict(off.registers),
-        memory=memory,
         total_each_step=_totals(reading, domain, off),
         number_each_hop=dict(off.numbers),
         races=decided.races,
@@ -75,11 +74,11 @@ def build(
 
 def _certify(
     reading: Reading, target: Target, domain: Domain, state: tuple[Register, ...], off: Errors
-) -> int:
-    """For how many phases pointers can be remembered; refuses what cannot be guaranteed."""
+) -> None:
+    """Refuse what cannot be guaranteed."""
     where = f"{reading.program.name} cannot be certified for {target.name} in {domain.dtype}"
     for register in state:
-        if not isinstance(register, Number):
+        if not isinstance(register, Place):
             gates = (register.holds,) if isinstance(register, Gated) else register.less
             forms = register.forms if isinstance(register, Flag) else ()
             worst = max(off.form(form) for form in (*forms, *gates))
@@ -89,17 +88,13 @@ def _certify(
                     f"{ROOM} is allowed. Use float64 or another hidden_size"
                 )
     allowed = POINTER_SHARE * domain.position_gap
-    signals = [c.name for c in reading.program.hidden if c.kind is Kind.POINTER]
-    seen = max((off.registers.get(name, 0.0) for name in signals), default=0.0)
-    memory = int((allowed - off.written) / off.remembered) if reading.memory else 0
-    if seen > allowed or (reading.memory and memory < reading.phases):
+    seen = max((off.registers[r.name] for r in state if isinstance(r, Place)), default=0.0)
+    if seen > allowed:
         raise InvalidInput(
-            f"{where}: in one hint step a pointer can get off by "
-            f"{max(seen, off.pointer(reading.phases)):.2g}; at most {allowed:.2g} is allowed, a "
+            f"{where}: a pointer can be off by {seen:.2g}; at most {allowed:.2g} is allowed, a "
             f"third of position_gap = {domain.position_gap:.2g}. Use float64, or positions further "
             "apart"
         )
-    return memory
 
 
 def _check_races(program: PhasedProgram, target: Target, domain: Domain, decided: Decided) -> None:

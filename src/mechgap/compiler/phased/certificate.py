@@ -2,9 +2,9 @@
 
 On inputs inside, the attention of every phase is the interpreter's selection or default, up to
 `attention_error`; flags are never off by more than their entry in `flag_errors`, however long the
-run; a pointer that is remembered for at most `memory` phases means the right node; and values that
-compete are told apart if they differ by what the phase's race needs, the more the longer the chains
-of numbers are that were made of each other (`hops`).
+run, and pointers mean the right nodes. Values that compete are told apart if they differ by what
+the phase's race needs, the more the longer the chains of numbers are that were made of each other
+(`hops`).
 """
 
 from collections.abc import Mapping
@@ -34,8 +34,6 @@ class PhasedCertificate:
     """How much attention can go to anyone but the selected sender."""
     flag_errors: Mapping[str, float]
     """How far each flag can be off, however long the run."""
-    memory: int
-    """For how many phases a pointer may be remembered without being looked at."""
     total_each_step: Mapping[str, float]
     """How much further off a total can be after one more hint step."""
     number_each_hop: Mapping[str, float]
@@ -58,9 +56,7 @@ class PhasedCertificate:
         domain, weights = self.domain, self.weights
         worst = max(self.flag_errors, key=lambda name: self.flag_errors[name])
         totals = self.errors(domain.steps)
-        remembered, races = [], []
-        if self.memory:
-            remembered = [("a pointer is remembered", f"for at most {self.memory} phases")]
+        races = []
         if self.value_gap(0):
             races = [
                 (
@@ -78,7 +74,6 @@ class PhasedCertificate:
                 f"up to {domain.nodes} nodes and {domain.steps} steps, {domain.dtype}",
             ),
             ("positions apart", f"at least {domain.position_gap:.4g}"),
-            *remembered,
             *races,
             ("attention error", f"at most {self.attention_error:.2g}"),
             ("error of a flag", f"at most {self.flag_errors[worst]:.2g} ({worst})"),
@@ -108,10 +103,6 @@ class PhasedCertificate:
                 apart < domain.position_gap - rounding
             ),
             "two nodes that point to the same one compete for it": (run.shared & counted).any(0),
-            "a pointer is written that already has a value": (run.overwritten & counted).any(0),
-            f"a pointer is remembered for more than {self.memory} phases": (
-                (run.ages > self.memory) & counted
-            ).any(0),
         }
         close = np.zeros(samples, bool)
         for phase, race in enumerate(self.races):

@@ -1,23 +1,20 @@
 """How far registers can be off, in the worst case over every order of summation.
 
-Flags are restored in every phase, so what they are off by is what one phase adds: rounding, and
-layer norm's drift and noise. Pointers that are kept gather errors for as long as they are only
-remembered, and numbers for as long as each is made of the one before.
+Flags are restored in every phase and pointers are seen afresh, so what they are off by is what one
+phase adds: rounding, and layer norm's drift and noise. Numbers gather errors for as long as each is
+made of the one before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from mechgap.compiler.affine import Affine
 from mechgap.compiler.ballast import Ballast, ballast
 from mechgap.compiler.domain import Domain
-from mechgap.compiler.phased.reading import Reading, held, written
-from mechgap.compiler.phased.registers import SHUT, STORED, Flag, Gated, Number, Register
+from mechgap.compiler.phased.reading import Reading, held
+from mechgap.compiler.phased.registers import STORED, Flag, Gated, Place, Register
 from mechgap.compiler.rounding import gamma
 from mechgap.programs.expressions import Name, Side
-
-ALONE = 1 / (1.5 * STORED)
-"""The weight of a flag's first unit where it is read alone."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class Errors:
     """How much attention can go to anyone but the selected sender, and how much of a hint's
     probability to anything but what was decided."""
     registers: Mapping[str, float]
-    """Of flags, and of pointers that are signals. Inputs are exact."""
+    """Of flags and of pointers. Inputs are exact."""
     where_set: Mapping[str, float]
     """Of flags where they are set, which can be less."""
     numbers: Mapping[str, float]
@@ -40,10 +37,6 @@ class Errors:
     normed: bool
     """Whether there is layer norm, and so no register is exactly 0."""
     exact: frozenset[str]
-    written: float
-    """Of what was just written to a pointer."""
-    remembered: float
-    """What one more phase adds to a pointer that is only remembered."""
 
     def of(self, name: Name) -> float:
         """How far a flag or input can be off; what is decided comes back as a hint."""
@@ -57,10 +50,6 @@ class Errors:
         elsewhere = sum(map(abs, form.side(Side.OTHER).terms.values()))
         return inherited + self.leak * elsewhere + rounded(form, self.unit)
 
-    def pointer(self, phases: int) -> float:
-        """How far a pointer can be off that was remembered for so many phases."""
-        return self.written + phases * self.remembered
-
 
 def rounded(form: Affine, unit: float) -> float:
     """What summing up a form can be off by, each register being read from two units.
@@ -72,16 +61,18 @@ def rounded(form: Affine, unit: float) -> float:
     return gamma(3 * len(form.terms) + 2, unit) * size
 
 
-def _surely(form: Affine, leak: float, unit: float) -> float | None:
+def _surely(form: Affine, held_in: Set[str], leak: float, unit: float) -> float | None:
     """What restoring a conjunction that holds can be off by; None if the form is none.
 
-    Then what it asks for is 1, and what it asks not to be is 0, up to a leak.
+    Then what it asks for is 1, in one unit or in the two of a register, and what it asks not to be
+    is 0, up to a leak. Products are exact. A flag is twice the difference of two units.
     """
-    asked = [value for value in form.terms.values() if value > 0]
+    asked = [name for name, value in form.terms.items() if value > 0]
     if {*map(abs, form.terms.values())} != {1.0} or form.constant != 1.0 - len(asked):
         return None
-    size = 2 * len(asked) + abs(form.constant) + 1.0
-    return 4 * (gamma(2 * len(asked) + 2, unit) * size + leak * unit)
+    units = sum(2 if name.name in held_in else 1 for name in asked)
+    size = 2 * (units + abs(form.constant)) + 1.0
+    return 2 * (gamma(units + 2, unit) * size + 4 * leak * unit)
 
 
 def balance(
@@ -101,8 +92,8 @@ def balance(
 
 
 def _sizes(reading: Reading, register: Register) -> list[float]:
-    """The largest values of a register's units; of a number's two at most one is above zero."""
-    if isinstance(register, Number):
+    """The largest values of a register's units."""
+    if isinstance(register, Place):
         return [1.0]
     if isinstance(register, Gated):
         tops = [unit.before_relu.range(reading.bounds)[1] for unit in register.units]
@@ -138,25 +129,21 @@ def errors(
 
     def where_set(register: Flag) -> float:
         """Of a flag that is set: then one form is 1, and what is taken away is exactly 0."""
-        sure = [_surely(form, leak, unit) for form in register.forms]
+        held_in = {other.name for other in registers}
+        sure = [_surely(form, held_in, leak, unit) for form in register.forms]
         if norm is not None or any(error is None for error in sure):
             return flag(register, ())
         return max(error for error in sure if error is not None)
 
-    def passing(number: Number) -> float:
-        """What one phase adds to a number; where it is open, what shuts it is exactly 0."""
-        shutting = SHUT * ALONE * noise * len(number.shut.terms)
-        return leak + rounded(number.value, unit) + shutting + drift + 2 * noise
+    def place(register: Place) -> float:
+        return leak + rounded(register.value, unit) + drift + 2 * noise
 
-    numbers = {r.name: passing(r) for r in registers if isinstance(r, Number)}
-    kept = {*reading.memory, *(written(pointer) for pointer in reading.memory)}
-    just_written = max((numbers[written(pointer)] for pointer in reading.memory), default=0.0)
     flags = {r.name: flag(r, r.less) for r in registers if isinstance(r, Flag)}
-    signals = {name: error for name, error in numbers.items() if name not in kept}
+    places = {r.name: place(r) for r in registers if isinstance(r, Place)}
     return Errors(
         unit=unit,
         leak=leak,
-        registers={**flags, **signals},
+        registers={**flags, **places},
         where_set={r.name: where_set(r) for r in registers if isinstance(r, Flag)},
         numbers={
             component.name: made(register)
@@ -166,7 +153,5 @@ def errors(
         },
         hops=domain.steps,
         normed=norm is not None,
-        exact=frozenset({*reading.program.inputs, *kept}),
-        written=just_written,
-        remembered=just_written + max((numbers[p] for p in reading.memory), default=0.0),
+        exact=frozenset(reading.program.inputs),
     )

@@ -98,19 +98,22 @@ def noise(
         if i not in selecting:
             return Off(others)
         form, weight = selecting[i].zeta, abs(selecting[i].omega)
-        size = sizes.of(form, i, where_set=True)
-        seen = form.side(Side.OTHER, Side.EDGE).terms.items()
-        flags = sum(abs(v) * sizes.where_set(name) for name, v in seen)
-        hops = sum(abs(v) * errors.numbers.get(name.name, 0.0) for name, v in seen)
+        seen = form.side(Side.OTHER, Side.EDGE)
+        # The receiver's part is one number: flags that hold are 1, those that must not hold are 0.
+        own = abs(form.constant) + sum(max(0.0, v) for v in form.side(Side.SELF).terms.values())
+        flags = sum(abs(v) * sizes.where_set(name) for name, v in seen.terms.items())
+        hops = sum(abs(v) * errors.numbers.get(name.name, 0.0) for name, v in seen.terms.items())
         highest = max(0.0, form.range(reading.bounds)[1])
-        rounded = sizes.rounding(form) * size + gamma(len(units) + 2, errors.unit) * highest
-        return Off(others + weight * (flags + rounded), weight * hops)
+        rounded = sizes.rounding(seen, more=1) * (sizes.of(seen, i, where_set=True) + own)
+        summed = gamma(len(units) + 2, errors.unit) * highest
+        return Off(others + weight * (flags + rounded + summed), weight * hops)
 
     def received(i: int) -> float:
         if i not in selecting:
             return 0.0
-        own = selecting[i].zeta.side(Side.SELF).terms.items()
-        return abs(selecting[i].omega) * sum(abs(v) * errors.of(name) for name, v in own)
+        own = selecting[i].zeta.side(Side.SELF)
+        inherited = sum(abs(v) * errors.of(name) for name, v in own.terms.items())
+        return abs(selecting[i].omega) * (inherited + sizes.rounding(own) * sizes.of(own, i))
 
     return Noise(
         silent=tuple(silent(i) for i in phases),
@@ -157,9 +160,9 @@ class _Sizes:
         less = () if where_set else register.less
         return 2.0 + sum(4 * max(0.0, form.range(self.reading.bounds)[1]) for form in less)
 
-    def rounding(self, form: Affine) -> float:
+    def rounding(self, form: Affine, more: int = 0) -> float:
         """The relative error of adding up a form: every unit once, and products unless exact."""
-        terms = sum(2 if self._held(name) else 1 for name in form.terms)
+        terms = sum(2 if self._held(name) else 1 for name in form.terms) + more
         exact = not self.errors.normed and all(starmap(self._is_exact, form.terms.items()))
         return gamma((terms + 1) if exact else (3 * terms + 2), self.errors.unit)
 

@@ -4,8 +4,8 @@ A signal that is set in phase q lives in a chain of registers, one phase in each
 while phase q + 1 runs, ``f@1`` in the phase after, and so on. Each is zero in all other phases. So
 to read a signal in phase p is to ask at the same time whether this is phase p, and what one phase
 does is silent in the others. Classes and choices come in as hints and are the same all through the
-step, and so is a signal that is a hint, until its own phase is over. Pointers are held as
-differences from the node's own position, which are 0 at the start as the hidden state is.
+step, and so is a signal that is a hint, until its own phase is over. A pointer is the position of
+the node that was attended to, and stands for one phase.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,21 +29,6 @@ def phase_flag(phase: int) -> str:
     return f"phase {phase}"
 
 
-def written(pointer: str) -> str:
-    """The register of what was just written to a pointer, and is added to it in the next phase."""
-    return f"{pointer} written"
-
-
-def refreshed(pointer: str) -> str:
-    """The register that says that a pointer is looked at now, and need not be remembered."""
-    return f"{pointer} refreshed"
-
-
-def alone(register: str) -> str:
-    """A flag by its first unit alone: without any error where it is not set."""
-    return f"{register} alone"
-
-
 @dataclass(frozen=True)
 class Reading:
     """A program's names as affine forms of inputs and registers."""
@@ -64,16 +49,8 @@ class Reading:
         """How many phases a hint step has; also the phase in which it concludes."""
         return len(self.program.phases)
 
-    @property
-    def memory(self) -> tuple[str, ...]:
-        """The pointers that are kept: those that a phase updates."""
-        return tuple(dict.fromkeys(name for p in self.program.phases for name in p.update))
-
     def bounds(self, name: Name) -> tuple[float, float]:
         """The smallest and largest value of an input or register."""
-        signed = {*self.memory, *(written(pointer) for pointer in self.memory)}
-        if name.name in signed:
-            return -1.0, 1.0
         kinds = {f.name: f.type for f in get_task(self.program.task).inputs}
         if name.side is Side.EDGE:
             is_scalar = kinds.get(self.program.inputs.get(name.name, "")) is Type.SCALAR
@@ -127,8 +104,7 @@ class Reading:
     def reads(self) -> Iterator[tuple[int, Name]]:
         """Every name that is read, with the phase that reads it."""
         for i, phase in enumerate(self.program.phases):
-            parts = [phase.select.expression, phase.mask, *phase.update.values()]
-            for part in [*parts, *phase.signal.values()]:
+            for part in [phase.select.expression, phase.mask, *phase.signal.values()]:
                 yield from ((i, name) for name in part.walk() if isinstance(name, Name))
         for conclusion in self.program.conclude.values():
             match conclusion:
@@ -149,9 +125,6 @@ class Reading:
     def name(self, name: Name, phase: int) -> Affine:
         """What a name is worth in a phase."""
         side = Side.SELF if name.side is Side.INIT else name.side
-        if name.name in self.memory:
-            own = term(side, self.position)
-            return own + term(side, name.name) + term(side, written(name.name))
         if self.program.set_in(name.name) is None or self.comes_as_hint(name.name, phase):
             return term(side, name.name)
         if self.program.components[name.name].kind is Kind.POINTER:

@@ -4,9 +4,8 @@ A *flag* is restored in every phase. From a form x that is about 0 or less, or a
 units make ``relu(2x - 1/2) - relu(2x - 3/2)``, which is exactly 0 or 1 as long as x is off by at
 most a quarter. So flags carry no error from step to step, whatever layer norm adds to them.
 
-A *pointer* that is kept is a difference of positions in two units, positive and negative part. What
-is written to it stands in two more units for one phase and is then added; where the program looks
-at the pointer's node by default, what it sees replaces what was remembered.
+A *pointer* is the position of the node attended to, whatever phase runs; only what the pointer's
+own phase leaves there is read.
 
 Whether a node attends to itself (`edge.loop`) is what two more forms take away from a flag: that
 the position seen is above the node's own, and that it is below. Where it is the node's own both
@@ -21,14 +20,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 from mechgap.compiler.affine import Affine, term
-from mechgap.compiler.phased.reading import (
-    Reading,
-    alone,
-    held,
-    phase_flag,
-    refreshed,
-    written,
-)
+from mechgap.compiler.phased.reading import Reading, held, phase_flag
 from mechgap.compiler.updates import HiddenUnit
 from mechgap.programs.expressions import Expression, Name, Not, Side, conjuncts, disjuncts
 from mechgap.programs.language import Kind
@@ -36,9 +28,6 @@ from mechgap.programs.phases import Phase
 
 STORED = 0.5
 """A flag's units are this much smaller than 0 and 1 would be: the less layer norm sees of them."""
-SHUT = 2.0
-"""What is subtracted from a difference of positions to force it to 0: more than enough where the
-flag that says so is as far off as it may be, and three quarters of what it should be."""
 ROOM = 0.25
 """How far off the form of a flag may be."""
 LOOP = Name(Side.EDGE, "loop")
@@ -67,22 +56,16 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Number:
-    """A register that is a number: one unit, or two if it can be negative."""
+class Place:
+    """A register that is a position."""
 
     name: str
     value: Affine
-    shut: Affine
-    """Where this is 1, the register is 0."""
-    signed: bool = True
 
     @property
     def units(self) -> tuple[HiddenUnit, ...]:
-        """Its positive and its negative part."""
-        signs = (1.0, -1.0) if self.signed else (1.0,)
-        return tuple(
-            HiddenUnit(self.name, sign, sign * self.value - SHUT * self.shut) for sign in signs
-        )
+        """One unit: positions are at least 0."""
+        return (HiddenUnit(self.name, 1.0, self.value),)
 
 
 @dataclass(frozen=True)
@@ -106,7 +89,7 @@ class Gated:
         )
 
 
-Register = Flag | Number | Gated
+Register = Flag | Place | Gated
 
 
 def registers(reading: Reading, gap: float) -> tuple[Register, ...]:
@@ -118,16 +101,14 @@ def registers(reading: Reading, gap: float) -> tuple[Register, ...]:
             for i, phase in enumerate(reading.program.phases)
             for register in _signals(reading, i, phase, gap)
         ),
-        *(r for pointer in reading.memory for r in _memory(reading, pointer)),
     )
 
 
 def reads(units: Sequence[HiddenUnit]) -> dict[str, dict[int, float]]:
-    """Which units hold a register, with their weights; also of every flag by its first unit."""
+    """Which units hold a register, with their weights."""
     found: dict[str, dict[int, float]] = {}
     for i, unit in enumerate(units):
         found.setdefault(unit.component, {})[i] = unit.sign
-        found.setdefault(alone(unit.component), {i: unit.sign / 1.5})
     return found
 
 
@@ -141,7 +122,7 @@ def _signals(reading: Reading, i: int, phase: Phase, gap: float) -> Iterator[Reg
     for name, expression in phase.signal.items():
         kind = reading.program.components[name].kind
         if kind is Kind.POINTER:
-            yield Number(name, term(Side.OTHER, reading.position), Affine(), signed=False)
+            yield Place(name, term(Side.OTHER, reading.position))
         elif kind is Kind.FLOAT:
             yield _number(reading, i, name)
         else:
@@ -175,14 +156,19 @@ def alternatives(expression: Expression) -> list[list[Expression]]:
     earlier: list[Expression] = []
     for parts in ([*conjuncts(part)] for part in disjuncts(expression)):
         found.append([*parts, *(Not(flag) for flag in earlier)])
-        earlier += parts if len(parts) == 1 and isinstance(parts[0], Name) else []
+        earlier += parts if len(parts) == 1 and _is_plain(parts[0]) else []
     return found
 
 
 def exclusive(expression: Expression) -> bool:
     """Whether at most one of a disjunction's alternatives can hold, by what they exclude."""
     *earlier, _ = disjuncts(expression)
-    return all(isinstance(part, Name) for part in earlier)
+    return all(map(_is_plain, earlier))
+
+
+def _is_plain(part: Expression) -> bool:
+    """Whether a part is a flag whose negation can be asked for."""
+    return isinstance(part, Name) and part != LOOP
 
 
 def signal_forms(reading: Reading, i: int, expression: Expression) -> tuple[Affine, ...]:
@@ -221,29 +207,3 @@ def never_negative(reading: Reading, i: int, parts: Sequence[Expression]) -> boo
             asked = Name(Side.OTHER, name) in conjuncts(phase.mask)
             return name == own and asked and phase.default is None and reading.in_register(name, i)
     return False
-
-
-def busy_flag(phase: Phase) -> str:
-    """The flag that a mask asks of its receiver; nodes without it are free to look elsewhere."""
-    own = [p.name for p in conjuncts(phase.mask) if isinstance(p, Name) and p.side is Side.SELF]
-    return own[0]
-
-
-def _memory(reading: Reading, pointer: str) -> Iterator[Register]:
-    program = reading.program
-    looks = [i for i, phase in enumerate(program.phases) if pointer in phase.defaults]
-    writes = [i for i, p in enumerate(program.phases) if pointer in p.update]
-    shut, forget = Affine(), Affine()
-    for phase in range(reading.phases):
-        if phase not in {*looks, *writes}:
-            shut = shut + term(Side.SELF, alone(phase_flag(phase)))
-    for phase in looks:
-        busy = busy_flag(program.phases[phase])
-        before = (phase - 1) % reading.phases
-        (form,) = signal_forms(reading, before, program.phases[before].signal[busy])
-        yield Flag(refreshed(pointer), phase, (reading.runs(before) - form,))
-        shut = shut + term(Side.SELF, alone(held(busy, 0)))
-        forget = term(Side.SELF, alone(refreshed(pointer)))
-    seen = term(Side.OTHER, reading.position) - term(Side.SELF, reading.position)
-    yield Number(written(pointer), seen, shut)
-    yield Number(pointer, term(Side.SELF, pointer) + term(Side.SELF, written(pointer)), forget)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from mechgap.compiler.affine import NotAffine, affine
 from mechgap.compiler.phased.logits import flags_of, pointing
 from mechgap.compiler.phased.reading import Reading
-from mechgap.compiler.phased.registers import LOOP, exclusive, never_negative, signal_forms
+from mechgap.compiler.phased.registers import LOOP, exclusive, signal_forms
 from mechgap.compiler.target import Target
 from mechgap.programs.expressions import (
     Constant,
@@ -120,10 +120,10 @@ def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     own = Name(Side.SELF, reading.position)
     asks = [p for p in flags if p in signals and isinstance(p, Name) and p.side is Side.OTHER]
     sender = isinstance(equality.left, Name) and equality.left.side is Side.OTHER
-    held = {*reading.memory, *(n for p in reading.program.phases for n in p.signal)}
+    held = {name for phase in reading.program.phases for name in phase.signal}
     if isinstance(equality.left, Name) and equality.left.name not in held:
         yield Problem("unknown-comparison", f"phase {i} compares '{equality.left}', which no node "
-                      "holds: it is neither kept nor a signal")  # fmt: skip
+                      "holds: it is no signal")  # fmt: skip
     if sum(isinstance(p, Equal) for p in parts) > 1 or not sender or equality.right != own:
         yield Problem(
             "unknown-comparison",
@@ -145,46 +145,22 @@ def _default(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     if two and not all(_is_literal(flag) for flag in phase.defaults.values() if flag is not None):
         yield Problem("default-elsewhere", f"the default of phase {i} must go by one flag")
     for name in phase.defaults:
-        yield from _followed(reading, i, phase, name)
+        yield from _followed(reading, i, name)
 
 
-def _followed(reading: Reading, i: int, phase: Phase, name: str) -> Iterator[Problem]:
-    """A pointer that comes as a hint can be followed; one that is kept, under conditions."""
-    fed_back, set_in = reading.program.fed_back(name), reading.program.set_in(name)
-    signalled = set_in is not None and set_in >= i
-    if fed_back and not phase.update and (signalled or name in reading.program.conclude):
-        return
-    own = [part for part in conjuncts(phase.mask) if sides(part) == {Side.SELF}]
-    before = (i - 1) % reading.phases
-    signals = reading.program.phases[before].signal
-    if pointing(phase) is not None or phase.update:
-        yield Problem("default-elsewhere", f"phase {i} has a default; it can neither compare nor "
-                      "update")  # fmt: skip
-    if len(own) != 1 or not isinstance(own[0], Name) or own[0].name not in signals:
-        yield Problem("default-of-all", f"the mask of phase {i}, which has a default, must ask its "
-                      "receiver for one signal of the phase before")  # fmt: skip
-    else:
-        flag, value = own[0].name, signals[own[0].name]
-        alternatives = [list(conjuncts(part)) for part in disjuncts(value)]
-        if not all(never_negative(reading, before, parts) for parts in alternatives):
-            yield Problem("default-of-all", f"'{flag}' must be signals, or other.f & ~self.f where "
-                          f"the mask asks for other.f, to tell who takes the default of phase {i}; "
-                          f"got '{value}'")  # fmt: skip
-    if name not in reading.memory or not fed_back:
-        yield Problem("default-not-a-hint", f"the default of phase {i} must be a pointer that is "
-                      f"kept and is a hint; '{name}' is not")  # fmt: skip
-    if any(name in phase.update for phase in reading.program.phases[:i]):
-        yield Problem("default-too-late", f"'{name}' is the default of phase {i}, and was written "
+def _followed(reading: Reading, i: int, name: str) -> Iterator[Problem]:
+    """A pointer that comes as a hint can be followed, until its own phase is over."""
+    set_in = reading.program.set_in(name)
+    if not reading.program.fed_back(name):
+        yield Problem("default-not-a-hint", f"the default of phase {i} must be a hint that is "
+                      f"claimed; '{name}' is not")  # fmt: skip
+    if set_in is not None and set_in < i:
+        yield Problem("default-too-late", f"'{name}' is the default of phase {i}, and is set "
                       "before in the same step")  # fmt: skip
-    if sum(name in p.defaults for p in reading.program.phases) > 1:
-        yield Problem("default-twice", f"'{name}' is the default of two phases")
 
 
 def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     position = Name(Side.OTHER, reading.position)
-    for name, value in phase.update.items():
-        if value != position:
-            yield Problem("unknown-update", f"'{name}' can only become {position}; got '{value}'")
     for name, value in phase.signal.items():
         delays = reading.delays(name)
         if reading.program.components[name].kind is Kind.FLOAT:
@@ -192,7 +168,7 @@ def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
             continue
         if not reading.is_signal_flag(name):
             if value != position:
-                yield Problem("unknown-update", f"'{name}' can only become {position}")
+                yield Problem("unknown-pointer", f"'{name}' can only be {position}; got '{value}'")
             if delays - {0}:
                 yield Problem("read-too-late", f"the pointer '{name}' is a signal, and can only be "
                               "read in the phase after its own")  # fmt: skip
@@ -222,7 +198,7 @@ def _number(reading: Reading, i: int, name: str) -> Iterator[Problem]:
             if min(terms.values()) < 0 or affine(then).constant < 0 or made_of > 1:
                 yield Problem("unknown-number", f"'{name}' must not fall below 0, nor be more than "
                               f"once a number of the step before; got '{then}'")  # fmt: skip
-            if not all(_is_literal(part) for part in conjuncts(flag)):
+            if not all(_is_literal(part) and part != LOOP for part in conjuncts(flag)):
                 yield Problem("unknown-number", f"'{name}' is a number where flags hold (&); "
                               f"got '{flag}'")  # fmt: skip
         case _:
@@ -235,7 +211,7 @@ def _number(reading: Reading, i: int, name: str) -> Iterator[Problem]:
 def _conclusions(reading: Reading) -> Iterator[Problem]:
     last = reading.program.phases[-1].signal
     pointers = {c.name for c in reading.program.hidden if c.kind is Kind.POINTER}
-    plain = {*reading.memory, reading.position, *(pointers & {*last})}
+    plain = {reading.position, *(pointers & {*last})}
     for name, conclusion in reading.program.conclude.items():
         match conclusion:
             case Becomes(conditions):
@@ -248,9 +224,8 @@ def _conclusions(reading: Reading) -> Iterator[Problem]:
                 flags += [value.flag] if isinstance(value, Where) else []
                 ends = [value.then, value.otherwise] if isinstance(value, Where) else [value]
                 if not all(isinstance(end, Name) and end.name in plain for end in ends):
-                    yield Problem("unknown-conclusion", f"'{name}' can be a pointer that is kept, "
-                                  "one of the last phase, or the node itself; got "
-                                  f"'{conclusion}'")  # fmt: skip
+                    yield Problem("unknown-conclusion", f"'{name}' can be a pointer of the last "
+                                  f"phase, or the node itself; got '{conclusion}'")  # fmt: skip
             case _:
                 yield Problem("unknown-conclusion", f"'{name}' cannot be '{conclusion}'")
                 continue
@@ -272,11 +247,13 @@ def _predictions(reading: Reading) -> Iterator[Problem]:
     program = reading.program
     for name, component in {**program.hints, **program.output}.items():
         early = program.set_in(component.name) != reading.phases - 1
-        kept = component.name in {*reading.memory, *program.conclude}
-        if component.kind is Kind.POINTER and early and not kept:
+        concluded = component.name in program.conclude
+        if component.kind is Kind.POINTER and early and not concluded:
             yield Problem("not-predictable", f"'{name}' is {component}, a signal; predict what is "
-                          "concluded, kept, or set in the last phase")  # fmt: skip
+                          "concluded, or set in the last phase")  # fmt: skip
 
 
 def _is_literal(part: Expression) -> bool:
-    return isinstance(part, Name) or (isinstance(part, Not) and isinstance(part.flag, Name))
+    return isinstance(part, Name) or (
+        isinstance(part, Not) and isinstance(part.flag, Name) and part.flag != LOOP
+    )
