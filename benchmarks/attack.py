@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from measuring import RESULTS, save
-from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
@@ -102,9 +101,7 @@ def attack_batch(compiled: Compiled, nodes: int, graphs: int, rng: Rng) -> Batch
     """Graphs of one size, from every family."""
     task = get_task(compiled.program.task)
     gap = compiled.certificate.domain.position_gap
-    value_gap = 0.0  # programs with phases read no weights
-    if isinstance(compiled.certificate, Certificate):
-        value_gap = float(compiled.certificate.value_gap(4))
+    value_gap = float(compiled.certificate.value_gap(4))
     matrices, positions = [], []
     names = list(FAMILIES)
     for i in range(graphs):
@@ -115,6 +112,8 @@ def attack_batch(compiled: Compiled, nodes: int, graphs: int, rng: Rng) -> Batch
         if rng.random() < 0.2:  # cut in two
             side = rng.random(nodes) < 0.5
             edges &= side[:, None] == side
+        if task.acyclic:
+            edges, loops = np.triu(edges | edges.T, 1), "none"
         np.fill_diagonal(edges, {"all": 1, "none": 0}.get(loops, rng.random(nodes) < 0.5))
         matrices.append(edges * (_weights(nodes, rng, value_gap) if task.weighted else 1.0))
         positions.append(_positions(nodes, rng, gap))
