@@ -33,7 +33,8 @@ def replication_page(results: Path, figures: Path | None = None) -> str:
 
 def _summary(tables: Sequence[Rendered]) -> str:
     """Which rows agree, disagree, or wait."""
-    found: dict[str, list[str]] = {"agree": [], "disagree": [], "have not been run": []}
+    short = "have too few steps or seeds to tell"
+    found: dict[str, list[str]] = {"agree": [], "disagree": [], short: [], "have not been run": []}
     for table in tables:
         for row in table.data:
             if row.get("paper") is None or "agree" not in row:
@@ -41,8 +42,9 @@ def _summary(tables: Sequence[Rendered]) -> str:
             name = f"{table.name}: {row['row']}"
             if row["ours"] is None:
                 found["have not been run"].append(name)
-            elif row["agree"] is not None:
-                found["agree" if row["agree"] else "disagree"].append(name)
+            else:
+                verdict = {True: "agree", False: "disagree", None: short}[row["agree"]]
+                found[verdict].append(name)
     lines = [
         "## In short\n",
         f"Of the paper's accuracies, {len(found['agree'])} agree with ours.\n",
