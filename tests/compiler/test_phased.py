@@ -254,7 +254,6 @@ def concluding(**change):
          "default-too-late"),
         (signalling(2, pi=other.pi), "unknown-pointer"),
         (signalling(1, target=self.idx), "unknown-pointer"),
-        (changed(0, mask=other.finished & equal(other.target, self.idx)), "read-too-late"),
         (signalling(2, here=~(self.active | self.discover)), "not-alternatives"),
         (changed(1, mask=self.active & self.discover & other.white), "read-too-early"),
         (concluding(u=first(self.here | self.white)), "unknown-conclusion"),

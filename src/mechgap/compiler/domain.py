@@ -49,7 +49,7 @@ class Domain:
         """The domain of CLRS's test graphs: positions i / nodes.
 
         Distances are taken to stay below 4 (on CLRS's graphs of 64 nodes they reach about 0.9);
-        counts of steps, below the number of nodes.
+        counts of steps, below the number of nodes, or what each step counts times the steps.
         """
         values = []
         if isinstance(program, GraphProgram):
@@ -57,11 +57,15 @@ class Domain:
         elif isinstance(program, PhasedProgram):
             values = [phase.select.expression for phase in program.phases]
         weighs = any(Side.EDGE in sides(value) for value in values)
+        steps = get_task(program.task).max_hints(nodes)
+        known = [4.0] if weighs else []
+        if isinstance(program, PhasedProgram):
+            known += [steps * by for by, _ in program.counts.values()]
         return Domain(
             nodes=nodes,
             position_gap=1 / nodes,
-            largest_value=4.0 if weighs else float(nodes),
-            steps=get_task(program.task).max_hints(nodes),
+            largest_value=max(known, default=float(nodes)),
+            steps=steps,
             dtype=dtype,
         )
 

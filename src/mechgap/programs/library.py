@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from mechgap.programs.depth_first import dfs_full
 from mechgap.programs.expressions import edge, equal, init, other, self, where, zero
 from mechgap.programs.language import (
     Bool,
@@ -167,8 +168,8 @@ dfs = PhasedProgram(
     hints=dict(pi_h=pi, color=color, s_prev=s_prev, s=s, u=u, v=s_last, s_last=s_last, time=time),
     output={"pi": pi},
     unclaimed={
-        "d": "a node would have to count the steps and know its depth (they determine d), and "
-        "programs with phases have no such numbers",
+        "d": "a node would have to count the steps and know its depth (they determine d), and a "
+        "number that nodes pass on must be a hint, which depth is not",
         "f": "as d",
         "v": "out of reach: on a finishing step it is the last node, on a starting step the lowest "
         "white one, and an isolated node cannot tell these steps apart; on all others it is s_last",
@@ -182,7 +183,7 @@ LIBRARY: Mapping[str, AnyProgram] = MappingProxyType(
         program.name: program
         for program in (
             *(bfs, bfs_parent, bellman_ford),
-            *(reachability, smallest_label, strongest_neighbour, dfs),
+            *(reachability, smallest_label, strongest_neighbour, dfs, dfs_full),
             *(topological_sort, dijkstra, mst_prim),
         )
     }
@@ -193,8 +194,15 @@ LIBRARY: Mapping[str, AnyProgram] = MappingProxyType(
 def mechanisms(task: Task | str) -> tuple[AnyProgram, ...]:
     """The library's exact mechanisms of a task: programs that answer for its hints and outputs.
 
+    A program whose nodes see all nodes is left out where another needs only neighbours: a network
+    with masked attention cannot attend like it. So a task's mechanisms have equally many phases.
+
     >>> [program.name for program in mechanisms("bfs")]
     ['bfs', 'bfs_parent']
+    >>> [program.name for program in mechanisms("dfs")]
+    ['dfs']
     """
     task = get_task(task)
-    return tuple(p for p in LIBRARY.values() if p.task == task.name and p.posed() == task)
+    exact = [p for p in LIBRARY.values() if p.task == task.name and p.posed() == task]
+    masked = [p for p in exact if not (isinstance(p, PhasedProgram) and p.sees_all)]
+    return tuple(masked or exact)

@@ -15,7 +15,7 @@ from mechgap.programs.evaluation import (
     pointed,
     program_inputs,
 )
-from mechgap.programs.expressions import Equal, Expression, Name
+from mechgap.programs.expressions import Equal, Expression, Name, conjuncts
 from mechgap.programs.language import Component, Kind
 from mechgap.programs.phases import Becomes, First, Grows, Linked, Phase, PhasedProgram
 from mechgap.tasks.specs import get_task
@@ -81,7 +81,7 @@ def interpret_phases(
             selected.append(anyone)
             attended = np.arange(nodes) == sender[..., None]
             acceptable.append(attended | eligible if by_position(program, phase) else attended)
-            compares = any(isinstance(part, Equal) for part in phase.mask.walk())
+            compares = any(isinstance(part, Equal) for part in conjuncts(phase.mask))
             shared.append((eligible.sum(-1) > 1).any(-1) & compares)
         state = _conclude(program, given, positions, state)
         states.append(_read(program, state))
@@ -134,7 +134,8 @@ def _take_phase(
     adjacent = given["adj"] > 0
     values = pairwise(given, state)
     eligible = adjacent | adjacent.swapaxes(-1, -2) | program.sees_all
-    eligible = eligible & (evaluate(phase.mask, values) > 0.5)
+    if phase.mask is not None:
+        eligible = eligible & (evaluate(phase.mask, values) > 0.5)
     anyone = eligible.any(-1)
     score = phase.select.sign * evaluate(phase.select.expression, values)
     score = np.where(eligible, score, np.inf)

@@ -15,7 +15,7 @@ means the node itself, numbers are 0, and `init` says what else: CLRS's first hi
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mechgap.programs.expressions import Expression, Name, Not, Where
+from mechgap.programs.expressions import Add, Expression, Name, Not, Scale, Side, Where
 from mechgap.programs.language import (
     GraphProgram,
     Program,
@@ -103,8 +103,8 @@ class Phase:
     """One selection."""
 
     select: Selection
-    mask: Expression
-    """Who may be selected."""
+    mask: Expression | None = None
+    """Who may be selected; everyone if None."""
     default: Name | Where | None = None
     """Whom to attend to where nobody passes: a pointer's node, or, by a flag, one of two; the node
     itself if None."""
@@ -123,12 +123,10 @@ class Phase:
 
     def __str__(self) -> str:
         inner = "            "
+        mask = "" if self.mask is None else f"{inner}mask={self.mask},\n"
         default = "" if self.default is None else f"{inner}default={self.default},\n"
         signal = f"{inner}signal={named(self.signal, inner)},\n" if self.signal else ""
-        return (
-            f"Phase(\n{inner}select={self.select},\n{inner}mask={self.mask},\n"
-            f"{default}{signal}        )"
-        )
+        return f"Phase(\n{inner}select={self.select},\n{mask}{default}{signal}        )"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +150,17 @@ class PhasedProgram(Program):
     def set_in(self, name: str) -> int | None:
         """The phase that a signal is set in; None for what is no signal."""
         return next((i for i, phase in enumerate(self.phases) if name in phase.signal), None)
+
+    @property
+    def counts(self) -> Mapping[str, tuple[float, Name]]:
+        """The numbers that go up by so much with a flag, ``self.n + 0.01 * other.flag``."""
+        found = {}
+        for phase in self.phases:
+            for name, value in phase.signal.items():
+                match value:
+                    case Add(Name(Side.SELF, own), Scale(by, Name() as flag)) if own == name:
+                        found[name] = (by, flag)
+        return found
 
     def fed_back(self, name: str) -> bool:
         """Whether a component is a hint that is claimed, and so comes back in the next step."""

@@ -105,7 +105,8 @@ def _expressions(program: PhasedProgram) -> Iterator[tuple[str, Expression, bool
     declared = program.components
     for i, phase in enumerate(program.phases):
         yield f"selection of phase {i}", phase.select.expression, False
-        yield f"mask of phase {i}", phase.mask, True
+        if phase.mask is not None:
+            yield f"mask of phase {i}", phase.mask, True
         for name, value in phase.signal.items():
             yield (
                 f"'{name}' in phase {i}",

@@ -78,15 +78,19 @@ def _certify(
     """Refuse what cannot be guaranteed."""
     where = f"{reading.program.name} cannot be certified for {target.name} in {domain.dtype}"
     for register in state:
-        if not isinstance(register, Place):
-            gates = (register.holds,) if isinstance(register, Gated) else register.less
-            forms = register.forms if isinstance(register, Flag) else ()
-            worst = max(off.form(form) for form in (*forms, *gates))
-            if worst > ROOM:
-                raise InvalidInput(
-                    f"{where}: what sets '{register.name}' can be off by {worst:.2g}; at most "
-                    f"{ROOM} is allowed. Use float64 or another hidden_size"
-                )
+        match register:
+            case Flag():
+                decides = (*register.forms, *register.less)
+            case Gated():
+                decides = (register.holds,)
+            case _:
+                continue
+        worst = max(off.form(form) for form in decides)
+        if worst > ROOM:
+            raise InvalidInput(
+                f"{where}: what sets '{register.name}' can be off by {worst:.2g}; at most "
+                f"{ROOM} is allowed. Use float64 or another hidden_size"
+            )
     allowed = POINTER_SHARE * domain.position_gap
     seen = max((off.registers[r.name] for r in state if isinstance(r, Place)), default=0.0)
     if seen > allowed:

@@ -12,7 +12,7 @@ from mechgap.compiler.affine import Affine
 from mechgap.compiler.ballast import Ballast, ballast
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.phased.reading import Reading, held
-from mechgap.compiler.phased.registers import STORED, Flag, Gated, Place, Register
+from mechgap.compiler.phased.registers import STORED, Count, Flag, Gated, Place, Register
 from mechgap.compiler.rounding import gamma
 from mechgap.programs.expressions import Name, Side
 
@@ -95,6 +95,8 @@ def _sizes(reading: Reading, register: Register) -> list[float]:
     """The largest values of a register's units."""
     if isinstance(register, Place):
         return [1.0]
+    if isinstance(register, Count):
+        return [reading.largest_value]
     if isinstance(register, Gated):
         tops = [unit.before_relu.range(reading.bounds)[1] for unit in register.units]
         return [max(0.0, top) for top in tops]
@@ -127,6 +129,26 @@ def errors(
         roundings = len(parts) + 1 if plain else 3 * len(parts) + 2
         return (leak + gamma(roundings, unit) + drift) * size + noise
 
+    def counted(count: Count) -> float:
+        """What a step adds to the error of a count: of its flag, and of adding it.
+
+        Where no flag is set it stays exactly as it is, unless there is layer norm.
+        """
+        size = reading.largest_value + 2 * count.by
+        of_flag = count.by * sum(flags[name.name] for name in count.flag.terms)
+        each = (gamma(4, unit) + leak + drift) * size + of_flag + noise
+        return each if norm is None else reading.phases * each
+
+    def kept(number: Gated) -> float:
+        """What a step adds to the error of a number that is only added to.
+
+        It is read as what it was and what is added. Where nothing is, two units cancel; the flag
+        is exactly 0 there, unless there is layer norm.
+        """
+        size = reading.largest_value + sum(_sizes(reading, number))
+        unset = 0.0 if norm is None else sum(flags[name.name] for name in number.holds.terms)
+        return gamma(4, unit) * size + number.force * unset + 3 * (drift * size + noise)
+
     def where_set(register: Flag) -> float:
         """Of a flag that is set: then one form is 1, and what is taken away is exactly 0."""
         held_in = {other.name for other in registers}
@@ -139,18 +161,30 @@ def errors(
         return leak + rounded(register.value, unit) + drift + 2 * noise
 
     flags = {r.name: flag(r, r.less) for r in registers if isinstance(r, Flag)}
-    places = {r.name: place(r) for r in registers if isinstance(r, Place)}
+    places: dict[str, float] = {}
+    for register in registers:
+        if isinstance(register, Place):  # a copy is off by what it is a copy of, and more
+            copied = sum(places.get(name.name, 0.0) for name in register.value.terms)
+            places[register.name] = copied + place(register)
+    counts = {r.name: counted(r) for r in registers if isinstance(r, Count)}
+
+    def number(register: Gated, name: str) -> float:
+        made_of = sum(counts.get(part.name, 0.0) for part in register.value.terms)
+        staying = kept(register) if reading.is_added_to(name) else 0.0
+        return made(register) + staying + made_of
+
     return Errors(
         unit=unit,
         leak=leak,
         registers={**flags, **places},
         where_set={r.name: where_set(r) for r in registers if isinstance(r, Flag)},
         numbers={
-            component.name: made(register)
+            component.name: number(register, component.name)
             for component in reading.program.hidden
             for register in registers
             if isinstance(register, Gated) and register.name == held(component.name, 0)
-        },
+        }
+        | counts,
         hops=domain.steps,
         normed=norm is not None,
         exact=frozenset(reading.program.inputs),

@@ -5,7 +5,8 @@ while phase q + 1 runs, ``f@1`` in the phase after, and so on. Each is zero in a
 to read a signal in phase p is to ask at the same time whether this is phase p, and what one phase
 does is silent in the others. Classes and choices come in as hints and are the same all through the
 step, and so is a signal that is a hint, until its own phase is over. A pointer is the position of
-the node that was attended to, and stands for one phase.
+the node that was attended to, and is copied from phase to phase for as long as it is read. A count
+is one register that stays; a hint that is added to is what came in and what its phase adds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 from mechgap.compiler.affine import Affine, affine, term
 from mechgap.compiler.layout import position_input
-from mechgap.programs.expressions import Expression, Name, Not, Side, Where
+from mechgap.programs.expressions import Add, Expression, Name, Not, Side, Where
 from mechgap.programs.language import Kind
 from mechgap.programs.phases import Becomes, First, Grows, Linked, PhasedProgram
 from mechgap.tasks.specs import Type, get_task
@@ -22,6 +23,11 @@ from mechgap.tasks.specs import Type, get_task
 def held(signal: str, delay: int) -> str:
     """The register of a signal so many phases after the one that follows its own."""
     return f"{signal}@{delay}"
+
+
+def place(pointer: str, delay: int) -> str:
+    """The register of a pointer so many phases after the one that follows its own."""
+    return held(pointer, delay) if delay else pointer
 
 
 def phase_flag(phase: int) -> str:
@@ -58,18 +64,29 @@ class Reading:
         component = self.program.components.get(name.name)
         if component is None or component.kind is not Kind.FLOAT:
             return 0.0, 1.0
+        if component.name in self.program.counts:
+            return 0.0, self.largest_value
         made_of = affine(self.number(component.name).then)
         if any(at.name in self.program.components for at in made_of.terms):
             return 0.0, self.largest_value
         return 0.0, made_of.range(self.bounds)[1]
 
     def number(self, name: str) -> Where:
-        """What a number becomes in its phase: a value where some flags are set, else 0."""
-        set_in = self.program.set_in(name)
-        assert set_in is not None
-        value = self.program.phases[set_in].signal[name]
+        """What its phase makes a number, or adds to it: a value where flags are set, else 0."""
+        value = self._set_to(name)
+        if isinstance(value, Add):
+            value = value.right
         assert isinstance(value, Where)
         return value
+
+    def is_added_to(self, name: str) -> bool:
+        """Whether a number is kept from step to step, and only added to."""
+        return isinstance(self._set_to(name), Add)
+
+    def _set_to(self, name: str) -> Expression:
+        set_in = self.program.set_in(name)
+        assert set_in is not None
+        return self.program.phases[set_in].signal[name]
 
     def is_signal_flag(self, name: str) -> bool:
         """Whether a name is a flag that lives in registers."""
@@ -104,7 +121,8 @@ class Reading:
     def reads(self) -> Iterator[tuple[int, Name]]:
         """Every name that is read, with the phase that reads it."""
         for i, phase in enumerate(self.program.phases):
-            for part in [phase.select.expression, phase.mask, *phase.signal.values()]:
+            mask = [] if phase.mask is None else [phase.mask]
+            for part in [phase.select.expression, *mask, *phase.signal.values()]:
                 yield from ((i, name) for name in part.walk() if isinstance(name, Name))
         for conclusion in self.program.conclude.values():
             match conclusion:
@@ -127,9 +145,15 @@ class Reading:
         side = Side.SELF if name.side is Side.INIT else name.side
         if self.program.set_in(name.name) is None or self.comes_as_hint(name.name, phase):
             return term(side, name.name)
-        if self.program.components[name.name].kind is Kind.POINTER:
+        if name.name in self.program.counts:
             return term(side, name.name)
-        return term(side, held(name.name, self.delay(name.name, phase)))
+        delay, kind = self.delay(name.name, phase), self.program.components[name.name].kind
+        if kind is Kind.POINTER:
+            return term(side, place(name.name, delay))
+        new = term(side, held(name.name, delay))
+        if kind is Kind.FLOAT and self.is_added_to(name.name):
+            return term(side, name.name) + new
+        return new
 
     def value(self, expression: Expression, phase: int) -> Affine:
         """What a number is worth in a phase."""

@@ -5,7 +5,7 @@ units make ``relu(2x - 1/2) - relu(2x - 3/2)``, which is exactly 0 or 1 as long 
 most a quarter. So flags carry no error from step to step, whatever layer norm adds to them.
 
 A *pointer* is the position of the node attended to, whatever phase runs; only what the pointer's
-own phase leaves there is read.
+own phase leaves there is read. To be read later it is copied in every phase.
 
 Whether a node attends to itself (`edge.loop`) is what two more forms take away from a flag: that
 the position seen is above the node's own, and that it is below. Where it is the node's own both
@@ -13,6 +13,8 @@ are exactly 0, so the flag is as exact as if they were not there.
 
 A *number* x where some flags hold, else 0, is ``relu(x) - relu(x - F f) + relu(-F f)`` with f the
 flags' conjunction: where it is 1 the last two are exactly 0, and nothing large is added to x.
+
+A *count* is one unit, itself and so much for a flag, which is zero in all phases but its own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 from mechgap.compiler.affine import Affine, term
-from mechgap.compiler.phased.reading import Reading, held, phase_flag
+from mechgap.compiler.phased.reading import Reading, held, phase_flag, place
 from mechgap.compiler.updates import HiddenUnit
 from mechgap.programs.expressions import Expression, Name, Not, Side, conjuncts, disjuncts
 from mechgap.programs.language import Kind
@@ -89,7 +91,21 @@ class Gated:
         )
 
 
-Register = Flag | Place | Gated
+@dataclass(frozen=True)
+class Count:
+    """A register that goes up by so much with a flag, and else stays as it is."""
+
+    name: str
+    by: float
+    flag: Affine
+
+    @property
+    def units(self) -> tuple[HiddenUnit, ...]:
+        """One unit: counts begin at 0."""
+        return (HiddenUnit(self.name, 1.0, term(Side.SELF, self.name) + self.by * self.flag),)
+
+
+Register = Flag | Place | Gated | Count
 
 
 def registers(reading: Reading, gap: float) -> tuple[Register, ...]:
@@ -123,6 +139,11 @@ def _signals(reading: Reading, i: int, phase: Phase, gap: float) -> Iterator[Reg
         kind = reading.program.components[name].kind
         if kind is Kind.POINTER:
             yield Place(name, term(Side.OTHER, reading.position))
+            for delay in range(1, reading.longest_delay(name) + 1):
+                yield Place(place(name, delay), term(Side.SELF, place(name, delay - 1)))
+        elif name in reading.program.counts:
+            by, flag = reading.program.counts[name]
+            yield Count(name, by, reading.name(flag, i))
         elif kind is Kind.FLOAT:
             yield _number(reading, i, name)
         else:

@@ -8,6 +8,7 @@ from mechgap.compiler.phased.reading import Reading
 from mechgap.compiler.phased.registers import LOOP, exclusive, signal_forms
 from mechgap.compiler.target import Target
 from mechgap.programs.expressions import (
+    Add,
     Constant,
     Equal,
     Expression,
@@ -169,9 +170,6 @@ def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
         if not reading.is_signal_flag(name):
             if value != position:
                 yield Problem("unknown-pointer", f"'{name}' can only be {position}; got '{value}'")
-            if delays - {0}:
-                yield Problem("read-too-late", f"the pointer '{name}' is a signal, and can only be "
-                              "read in the phase after its own")  # fmt: skip
             continue
         if any(isinstance(p, Name) and p.side is Side.EDGE and p != LOOP for p in value.walk()):
             yield Problem(
@@ -188,8 +186,17 @@ def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
 
 
 def _number(reading: Reading, i: int, name: str) -> Iterator[Problem]:
+    if name in reading.program.counts:
+        yield from _count(reading, i, name)
+        return
     value = reading.program.phases[i].signal[name]
-    numbers = _numbers(reading, i)
+    numbers = _numbers(reading, i) | {*reading.program.counts}
+    match value:
+        case Add(Name(Side.SELF, own), Where(flag, _, _) as added) if own == name:
+            value, numbers = added, {*reading.program.counts}  # hints would add up their errors
+            if not (isinstance(flag, Name) and reading.in_register(flag.name, i)):
+                yield Problem("unknown-number", f"'{name}' is added to where one signal is set; "
+                              f"got '{flag}'")  # fmt: skip
     known = {Side.OTHER: numbers, Side.SELF: numbers, Side.EDGE: set(reading.program.inputs)}
     match value:
         case Where(flag, then, Constant(0.0)) if _sums(then, known):
@@ -203,9 +210,19 @@ def _number(reading: Reading, i: int, name: str) -> Iterator[Problem]:
                               f"got '{flag}'")  # fmt: skip
         case _:
             yield Problem("unknown-number", f"'{name}' must be where(flags, sum, 0), with a sum of "
-                          f"numbers that are hints and of the edge's; got '{value}'")  # fmt: skip
+                          "numbers that are hints or counts and of the edge's, or, of counts, "
+                          f"that added to self.{name}; got '{value}'")  # fmt: skip
     if i != reading.phases - 1 or not reading.program.fed_back(name):
         yield Problem("unknown-number", f"'{name}' must be a signal of the last phase, and a hint")
+
+
+def _count(reading: Reading, i: int, name: str) -> Iterator[Problem]:
+    by, flag = reading.program.counts[name]
+    if by < 0 or flag.side is Side.EDGE or not reading.in_register(flag.name, i):
+        yield Problem("unknown-number", f"'{name}' can go up with a flag that is a signal; got "
+                      f"'{flag}'")  # fmt: skip
+    if name in {c.name for c in reading.program.hints.values()}:
+        yield Problem("unknown-number", f"'{name}' is a count, and cannot be a hint")
 
 
 def _conclusions(reading: Reading) -> Iterator[Problem]:

@@ -1,0 +1,90 @@
+"""Depth-first search with all of CLRS's hints, for networks in which nodes see all nodes.
+
+As in `dfs` one node is active at a time. Beside that everyone looks at the node that is discovered
+or finished in the step, if any, and so everyone counts these events: the clock. The last node,
+which CLRS's loop variable `v` is left at when a node finishes, sees itself when all look for the
+last.
+"""
+
+from mechgap.programs.expressions import edge, equal, other, self, where
+from mechgap.programs.language import Bool, Choice, Class, Float, Pointer, Total, maximum, minimum
+from mechgap.programs.phases import Phase, PhasedProgram, becomes, first, grows
+
+color = Class("color", "white", "grey", "black")
+pi, s_prev, target = Pointer("pi"), Pointer("s_prev"), Pointer("target")
+s, u, v, s_last = Choice("s"), Choice("u"), Choice("v"), Choice("s_last")
+d, f, clock, time = Float("d"), Float("f"), Float("clock"), Total("time")
+active, discover, here, rooted = Bool("active"), Bool("discover"), Bool("here"), Bool("rooted")
+found, finished, entered, event = Bool("found"), Bool("finished"), Bool("entered"), Bool("event")
+highest, left = Bool("highest"), Bool("left")
+
+dfs_full = PhasedProgram(
+    name="dfs_full",
+    task="dfs",
+    inputs={"idx": "pos", "link": "adj"},
+    hidden=(
+        *(color, pi, s_prev, s, u, v, s_last, d, f, time),
+        *(active, discover, here, rooted, found, target, finished, entered),
+        *(event, clock, highest, left),
+    ),
+    sees_all=True,
+    phases=(
+        Phase(  # return: when a node has finished, the node that it was entered from goes on
+            select=minimum(other.idx),
+            mask=other.finished & equal(other.pi, self.idx),
+            signal=dict(
+                active=other.finished & ~self.finished | self.discover,
+                discover=self.s_last & self.white | self.entered,
+            ),
+        ),
+        Phase(  # last: whoever sees itself is the last node
+            select=maximum(other.idx),
+            signal=dict(highest=edge.loop),
+        ),
+        Phase(  # choose: the active node looks for a white one
+            select=minimum(other.idx),
+            mask=self.active & edge.link & other.white,
+            signal=dict(
+                found=self.active & other.white,
+                target=other.idx,
+                finished=self.active & ~other.white,
+                event=self.discover | self.active & ~other.white,
+            ),
+        ),
+        Phase(  # tick: everyone counts the nodes that are discovered or finished
+            select=minimum(other.idx),
+            mask=other.event,
+            signal=dict(
+                clock=self.clock + 0.01 * other.event,
+                left=other.finished & self.highest,
+            ),
+        ),
+        Phase(  # enter: the white node learns by whom it was found; all others see their parents
+            select=minimum(other.idx),
+            mask=other.found & equal(other.target, self.idx),
+            default=self.pi,
+            signal=dict(
+                pi=other.idx,
+                entered=other.found & self.white,
+                here=self.active | self.discover,
+                rooted=self.s & ~self.black,
+                d=self.d + where(self.discover, self.clock, 0),
+                f=self.f + where(self.finished, self.clock, 0),
+            ),
+        ),
+    ),
+    conclude=dict(
+        color=becomes(grey=self.entered | self.discover, black=self.finished),
+        s_prev=where(self.black, self.idx, self.pi),
+        s=first(self.rooted, self.white),
+        u=first(self.here, self.white),
+        v=first(self.left, self.entered, self.here, self.white),
+        s_last=first(self.entered, self.here, self.white),
+        time=grows(0.01, self.discover, self.finished),
+    ),
+    hints=dict(
+        pi_h=pi, color=color, d=d, f=f, s_prev=s_prev, s=s, u=u, v=v, s_last=s_last, time=time
+    ),
+    output={"pi": pi},
+)
+"""All hints and the output of depth-first search."""

@@ -1,0 +1,190 @@
+"""Depth-first search with attention to all nodes, compiled: exact on all hints."""
+
+from dataclasses import replace
+
+import clrs
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from clrs._src import decoders
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mechgap.compiler.compile import compile_program
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.phased.certificate import PhasedCertificate
+from mechgap.compiler.target import TARGETS, Target
+from mechgap.compiler.verify import fresh_graphs, verify
+from mechgap.errors import InvalidInput
+from mechgap.interop.dm_clrs import baseline_model, to_haiku
+from mechgap.network.trace import run
+from mechgap.programs.depth_first import clock, dfs_full
+from mechgap.programs.expressions import edge, other, self, where
+from mechgap.programs.phased_interpreter import PhasedExecution
+from mechgap.tasks.graphs import from_graphs
+from mechgap.tasks.official import official
+from mechgap.tasks.sampling import make_batch
+from mechgap.tasks.specs import get_task
+
+
+def compiled(nodes=64, target=TARGETS["full"], hidden_size=72, **domain):
+    inputs = replace(Domain.regular(dfs_full, nodes), **domain)
+    return compile_program(dfs_full, target, inputs, hidden_size=hidden_size)
+
+
+def assert_exact(found):
+    assert found.outputs == {"pi": 1.0}
+    assert found.hints == dict.fromkeys((f.name for f in get_task("dfs").hints), 1.0)
+    assert found.missed_graphs_inside == found.missed_graphs_outside == 0, found.first
+    assert found.outside_certificate == 0
+    assert not found.unclaimed
+
+
+@pytest.mark.parametrize(("split", "nodes", "graphs"), [("validation", 16, 32), ("test", 64, 4)])
+def test_exact_on_the_official_sets(split, nodes, graphs):
+    network = compiled(nodes)
+    found = verify(network, official("dfs", split)[:graphs])
+    assert_exact(found)
+    assert found.attention <= network.certificate.attention_error
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 7, 33])
+def test_exact_on_new_graphs(nodes):
+    assert_exact(verify(compiled(), fresh_graphs(dfs_full, nodes, 16, nodes)))
+
+
+def directed(nodes):
+    """Paths, cycles, trees, stars, both ways; none and all; loops; in one part and in two."""
+    path, tree = np.eye(nodes, k=1), np.zeros((nodes, nodes))
+    for child in range(1, nodes):
+        tree[(child - 1) // 2, child] = 1
+    star = np.zeros((nodes, nodes))
+    star[nodes // 2] = 1
+    halves = np.add.outer(np.arange(nodes) % 2, np.arange(nodes) % 2) % 2 == 0
+    one_way = [path, np.roll(np.eye(nodes), 1, axis=1), tree, star, np.triu(np.ones_like(path))]
+    both = [*one_way, *(matrix.T for matrix in one_way)]
+    whole = [np.zeros_like(path), np.eye(nodes), np.ones_like(path), halves, halves * path.T]
+    return np.stack([*both, *(np.maximum(matrix, matrix.T) for matrix in one_way[:4]), *whole])
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 5, 17])
+def test_paths_cycles_trees_and_graphs_in_parts(nodes):
+    assert_exact(verify(compiled(), from_graphs("dfs", directed(nodes))))
+
+
+def test_a_path_and_an_empty_graph_as_large_as_the_domain():
+    path = np.eye(64, k=1)
+    graphs = np.stack([path, path.T, np.zeros((64, 64))])
+    assert_exact(verify(compiled(), from_graphs("dfs", graphs)))
+
+
+def test_any_graph_at_positions_as_close_as_allowed():
+    network = compiled()
+
+    @settings(max_examples=6, deadline=None)
+    @given(st.integers(0, 2**32 - 1))
+    def survives(seed):
+        rng = np.random.default_rng(seed)
+        edges = rng.random((16, 11, 11)) < rng.random((16, 1, 1)) ** 2
+        positions = np.minimum(np.cumsum(rng.choice([1 / 64, 0.05], (16, 11)), axis=-1), 1.0)
+        batch = make_batch(
+            get_task("dfs"),
+            jnp.asarray(edges, jnp.float32),
+            jnp.zeros(16, jnp.int32),
+            jnp.asarray(positions, jnp.float32),
+        )
+        assert_exact(verify(network, batch))
+
+    survives()
+
+
+def test_times_are_as_exact_as_certified():
+    network, batch = compiled(), official("dfs", "test")[:4]
+    meaning, _ = network.interpreted(batch)
+    assert isinstance(meaning, PhasedExecution)
+    assert isinstance(network.certificate, PhasedCertificate)
+    certified = network.certificate.errors(batch.steps)
+    assert max(certified[name] for name in ("d", "f", "clock")) < 5e-4  # a tick is 0.01
+    trace = run(network.network, batch)
+    for name in ("d", "f"):
+        meant = meaning.states[name][1 : batch.max_hints]
+        off = np.abs(np.asarray(trace.hints[name])[: len(meant)] - meant).max()
+        assert off <= certified[name]
+
+
+def test_the_real_dm_clrs_has_all_hints():
+    """The program reads no edge's number, so it needs no edge information."""
+    target = Target("all", "dm-clrs's gatv2_full, no layer norm", False, False, False, True)
+    network = compiled(16, target).network
+    assert network.config.nb_msg_passing_steps == 5
+    sampler, spec = clrs.build_sampler("dfs", num_samples=8, length=16, seed=21)
+    feedback = sampler.next()
+    model = baseline_model("dfs", network.config, feedback, parameters=to_haiku(network))
+    outputs, hints = model.predict(jax.random.PRNGKey(0), feedback.features, return_hints=True)
+    assert clrs.evaluate(feedback.outputs, outputs)["score"] == 1.0
+    hard = [
+        decoders.postprocess(spec, step, sinkhorn_temperature=0.1, sinkhorn_steps=25, hard=True)
+        for step in hints
+    ]
+    scores = clrs.evaluate_hints(feedback.features.hints, feedback.features.lengths, hard)
+    for hint in get_task("dfs").hints:
+        if hint.name in {"d", "f", "time"}:
+            assert scores[hint.name] < 1e-10  # a number's score is its squared error
+        else:
+            assert scores[hint.name] == 1.0, hint.name
+
+
+def test_the_hidden_size_is_what_it_needs():
+    with pytest.raises(InvalidInput, match=r"needs hidden_size of at least 72 here \(72 for state"):
+        compiled(8, hidden_size=71)
+
+
+def test_layer_norm_is_too_coarse_for_the_last_node_in_float32():
+    """Whether a node sees itself is a difference of positions, so layer norm's noise counts."""
+    target = Target("all-ln", "dm-clrs's gatv2_full", False, False, True, True)
+    with pytest.raises(InvalidInput, match="what sets 'highest@0' can be off by"):
+        compiled(64, target, 128)
+
+
+@pytest.mark.parametrize("target", ["paper", "general", "stock", "stock-ln"])
+def test_masked_attention_is_refused(target):
+    with pytest.raises(InvalidInput, match="full-attention-needed"):
+        compiled(8, TARGETS[target])
+
+
+tick, enter = dfs_full.phases[3:]
+
+
+def ticking(**change):
+    phases = list(dfs_full.phases)
+    phases[3] = replace(tick, signal={**tick.signal, **change})
+    return {"phases": tuple(phases)}
+
+
+def entering(**change):
+    enters = replace(enter, signal={**enter.signal, **change})
+    return {"phases": (*dfs_full.phases[:4], enters)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ticking(clock=self.clock - 0.01 * other.event),
+        ticking(clock=self.clock + -0.01 * other.event),
+        ticking(clock=self.clock + 0.01 * other.white),
+        ticking(clock=self.clock + 0.01 * edge.link),
+        ticking(clock=other.clock + 0.01 * other.event),
+        {"hints": {**dfs_full.hints, "d": clock}},
+        entering(d=self.d + where(self.discover & self.white, self.clock, 0)),
+        entering(d=self.d + where(self.white, self.clock, 0)),
+        entering(d=self.f + where(self.discover, self.clock, 0)),
+        entering(d=self.d + where(self.discover, self.clock, 1)),
+        entering(d=self.d + where(self.discover, 2 * self.clock, 0)),
+        entering(d=self.d + where(self.discover, other.f, 0)),
+        entering(d=self.d + self.clock),
+    ],
+)
+def test_numbers_that_cannot_compile_are_refused(change):
+    with pytest.raises(InvalidInput, match="unknown-number"):
+        compile_program(replace(dfs_full, **change), TARGETS["full"], Domain.regular(dfs_full, 8))
