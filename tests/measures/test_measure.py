@@ -89,26 +89,6 @@ def test_last_parameters(folder):
         measure_run(folder, "first")
 
 
-def test_without_traces(tmp_path):
-    folder = untrained_run(tmp_path / "run", "bellman_ford", (0,), hint_mode="none")
-    numbers = measure_run(folder).numbers
-    assert numbers["seeds"][0]["external"] is None
-    assert numbers["correlation"]["external"] is None
-    assert numbers["seeds"][0]["internal_tv"] > 0
-    show_measures(load_results(folder))
-
-
-def test_without_a_compiled_program(tmp_path, capsys):
-    folder = untrained_run(tmp_path / "run", "dfs_simplified", (0,))
-    numbers = measure_run(folder).numbers
-    assert numbers["seeds"][0]["internal_tv"] is None
-    assert numbers["seeds"][0]["external"] > 0
-    assert numbers["correlation"]["internal"] is None
-    assert numbers["solutions"]["closest_to_compiled"] is None
-    show_measures(load_results(folder))
-    assert "no compiled program" in capsys.readouterr().out
-
-
 def test_what_cannot_be_measured(tmp_path):
     with pytest.raises(InvalidInput, match="is not a run"):
         measure_run(tmp_path)

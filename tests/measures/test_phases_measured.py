@@ -101,7 +101,8 @@ def test_examples_have_a_frame_for_every_phase(graphs):
         assert len(example_run(graphs, trace)["attention"]) == 3 * graphs.batch.steps
 
 
-@pytest.mark.parametrize("steps", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1, 3])
 def test_a_run_of_dfs_is_measured(steps, tmp_path):
     folder = untrained_run(tmp_path / "dfs", "dfs", seeds=(0, 1), nb_msg_passing_steps=steps)
     results = measure_run(folder)

@@ -11,6 +11,7 @@ from mechgap.measures.results import load_results
 from mechgap.measures.run import measure_run
 from mechgap.report.answer import answer
 from mechgap.report.figures import draw_figures
+from mechgap.report.measures import show_measures
 from mechgap.report.page.charts import charts
 from mechgap.report.page.page import write_page
 from mechgap.report.page.player import places
@@ -177,13 +178,27 @@ def test_names_are_not_markup(browser, page):
     assert "<b>bfs" in opened.tab.inner_text("section:last-of-type pre")
 
 
-def test_pages_of_other_runs(tmp_path, browser):
-    """Without a compiled program; without traces, one seed."""
+def test_without_a_compiled_program(tmp_path, browser, capsys):
     simple = a_run(tmp_path / "dfs", "dfs_simplified", (0,))
+    numbers = load_results(simple).numbers
+    assert numbers["seeds"][0]["internal_tv"] is None
+    assert numbers["seeds"][0]["external"] > 0
+    assert numbers["correlation"]["internal"] is None
+    assert numbers["solutions"]["closest_to_compiled"] is None
+    show_measures(load_results(simple))
+    assert "no compiled program" in capsys.readouterr().out
     opened = Opened(browser, write_page(simple))
     assert opened.complaints == []
     assert "no compiled dfs_simplified" in opened.tab.inner_text(".answer")
+
+
+def test_without_traces(tmp_path, browser):
     silent = a_run(tmp_path / "none", "bellman_ford", (0,), hint_mode="none")
+    numbers = load_results(silent).numbers
+    assert numbers["seeds"][0]["external"] is None
+    assert numbers["correlation"]["external"] is None
+    assert numbers["seeds"][0]["internal_tv"] > 0
+    show_measures(load_results(silent))
     opened = Opened(browser, write_page(silent))
     assert opened.complaints == []
     assert opened.tab.query_selector("#learned .node")
