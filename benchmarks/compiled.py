@@ -3,7 +3,7 @@
     python benchmarks/compiled.py [--graphs 256] [--only dfs dijkstra]
 
 Verified on CLRS-30's official test and validation sets and on new graphs of 64 nodes. With `--only`
-the rows of other programs stay as they were measured before.
+the rows of other programs stay as they were measured before, if they were.
 """
 
 import argparse
@@ -89,11 +89,12 @@ def main() -> None:
     known = {(r["program"], r["target"]): r for r in before if r["program"] not in arguments.only}
     for program in LIBRARY.values():
         for target in TARGETS.values():
-            if program.name in arguments.only:
-                known[program.name, target.name] = row(program, target, arguments.graphs)
-                print(known[program.name, target.name], flush=True)
+            place = program.name, target.name
+            if place not in known:
+                known[place] = row(program, target, arguments.graphs)
+                print(known[place], flush=True)
     places = [(program, target) for program in LIBRARY for target in TARGETS]
-    save("compiled", {"compiled": [known[place] for place in places if place in known]})
+    save("compiled", {"compiled": [known[place] for place in places]})
 
 
 if __name__ == "__main__":
