@@ -13,6 +13,7 @@ from jaxtyping import install_import_hook
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="mechgap-tests-")
     atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # also small programs
 
 # Tests compile far more than they compute, so programs are compiled without optimisation. The
 # README's commands, run by tests in processes of their own, are compiled as users have them.

@@ -13,9 +13,9 @@ from mechgap.tasks.specs import TASKS
 from mechgap.training.loss import groups_by_length, loss, loss_and_gradient
 
 CASES = [
-    ("bfs", {}),
+    pytest.param("bfs", {}, marks=pytest.mark.slow),
     ("bellman_ford", {"nb_heads": 2, "use_edge_info": True}),
-    ("dfs", {"hint_mode": "decoded_only"}),
+    pytest.param("dfs", {"hint_mode": "decoded_only"}, marks=pytest.mark.slow),
     ("topological_sort", {"processor_type": "gatv2_full"}),
 ]
 
