@@ -15,8 +15,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # also small programs
 
-# Tests compile far more than they compute, so programs are compiled without optimisation. The
-# README's commands, run by tests in processes of their own, are compiled as users have them.
+# Tests compile far more than they compute, so programs are compiled without optimisation.
 QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 if "XLA_FLAGS" not in os.environ:
     os.environ["XLA_FLAGS"] = QUICK

@@ -49,6 +49,7 @@ def test_exact_on_the_official_sets(split, nodes, graphs):
     assert found.attention <= network.certificate.attention_error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [1, 2, 3, 7, 33])
 def test_exact_on_new_graphs(nodes):
     assert_exact(verify(compiled(), fresh_graphs(dfs_full, nodes, 16, nodes)))
@@ -68,6 +69,7 @@ def directed(nodes):
     return np.stack([*both, *(np.maximum(matrix, matrix.T) for matrix in one_way[:4]), *whole])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [1, 2, 5, 17])
 def test_paths_cycles_trees_and_graphs_in_parts(nodes):
     assert_exact(verify(compiled(), from_graphs("dfs", directed(nodes))))
@@ -79,6 +81,7 @@ def test_a_path_and_an_empty_graph_as_large_as_the_domain():
     assert_exact(verify(compiled(), from_graphs("dfs", graphs)))
 
 
+@pytest.mark.slow
 def test_any_graph_at_positions_as_close_as_allowed():
     network = compiled()
 

@@ -56,6 +56,7 @@ def test_exact_on_the_official_sets(program, split, nodes, outside):
     assert found.attention <= network.certificate.attention_error
 
 
+@pytest.mark.slow
 @PROGRAM
 @pytest.mark.parametrize("nodes", [1, 2, 3, 7, 33])
 def test_exact_on_new_graphs(program, nodes):

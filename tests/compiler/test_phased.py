@@ -70,6 +70,7 @@ def directed(nodes):
     return np.stack([*both, *(np.maximum(matrix, matrix.T) for matrix in one_way[:4]), *whole])
 
 
+@pytest.mark.slow
 @TARGET
 @pytest.mark.parametrize("nodes", [1, 2, 5, 33])
 def test_paths_cycles_trees_and_graphs_in_parts(target, nodes):
@@ -83,6 +84,7 @@ def test_a_path_and_an_empty_graph_as_large_as_the_domain(target):
     assert_exact(verify(compiled(target), from_graphs("dfs", graphs)))
 
 
+@pytest.mark.slow
 @TARGET
 def test_any_graph_at_positions_as_close_as_allowed(target):
     network = compiled(target, 64)
@@ -143,6 +145,7 @@ def test_what_is_not_claimed_is_reported_with_its_reason():
     assert 0.6 < share < 0.8
 
 
+@pytest.mark.slow
 def test_large_batches_are_compared_in_pieces(monkeypatch):
     network, batch = compiled("stock", 8), fresh_graphs(dfs, 8, 8, 2)
     whole = verify(network, batch)

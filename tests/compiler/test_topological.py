@@ -58,6 +58,7 @@ def acyclic(nodes):
     return np.stack([*forward, *(edges.T for edges in forward)])
 
 
+@pytest.mark.slow
 @TARGET
 @pytest.mark.parametrize("nodes", [1, 2, 5, 33])
 def test_paths_trees_and_stars(target, nodes):

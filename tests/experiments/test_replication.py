@@ -159,6 +159,7 @@ def test_a_budget_is_kept_and_spent_where_rows_are_empty():
     assert plan(candidates(), 1.0).seeds == {}
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_from_measured_runs(measured, tmp_path):
     written = draw_paper_figures(measured / "runs", tmp_path / "figures")
     names = {path.name for path in written}

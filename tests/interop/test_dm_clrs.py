@@ -54,6 +54,7 @@ def test_jitted_initialisation_is_dm_clrs_own():
             np.testing.assert_allclose(ours[module][name], value, rtol=1e-6, err_msg=module)
 
 
+@pytest.mark.slow
 def test_our_initialisation_has_dm_clrs_distribution():
     """Every parameter, pooled over seeds: the same two-sample distribution."""
     config = NetworkConfig(hidden_size=16, nb_heads=2)

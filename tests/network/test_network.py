@@ -114,6 +114,7 @@ def test_parameter_counts_are_dm_clrs(task, hidden, count):
     assert sum(np.size(leaf) for leaf in jax.tree.leaves(model.params)) == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "option", [{"dropout_prob": 0.4}, {"hint_teacher_forcing": 0.5}], ids=["dropout", "forcing"]
 )

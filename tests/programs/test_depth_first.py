@@ -45,7 +45,7 @@ def test_agrees_with_the_official_traces(split):
     assert_traced(official("dfs", split)[:16])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 9).flatmap(lambda n: arrays(bool, (n, n))))
 def test_agrees_with_clrs_on_any_graph(edges):
     assert_traced(from_graphs("dfs", edges.astype(float)))

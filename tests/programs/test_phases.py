@@ -49,7 +49,7 @@ def test_dfs_agrees_with_the_official_traces(split):
     assert not run.shared.any()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 9).flatmap(lambda n: arrays(bool, (n, n))))
 def test_dfs_agrees_with_clrs_on_any_graph(edges):
     run = assert_traced(from_graphs("dfs", edges.astype(float)))

@@ -45,7 +45,7 @@ def test_agrees_with_the_official_traces(program, split):
 
 
 @PROGRAM
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_agrees_with_clrs_on_any_graph(program, nodes, seed):
     rng = np.random.default_rng(seed)

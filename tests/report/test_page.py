@@ -192,6 +192,7 @@ def test_without_a_compiled_program(tmp_path, browser, capsys):
     assert "no compiled dfs_simplified" in opened.tab.inner_text(".answer")
 
 
+@pytest.mark.slow
 def test_without_traces(tmp_path, browser):
     silent = a_run(tmp_path / "none", "bellman_ford", (0,), hint_mode="none")
     numbers = load_results(silent).numbers

@@ -20,7 +20,9 @@ def peer_batch(task, p):
 
 
 @pytest.mark.parametrize("task", DM_CLRS_TASKS)
-@pytest.mark.parametrize("p", [(0.5,), TRAIN_P], ids=["p=0.5", "training p"])
+@pytest.mark.parametrize(
+    "p", [pytest.param((0.5,), marks=pytest.mark.slow), TRAIN_P], ids=["p=0.5", "training p"]
+)
 def test_graphs_have_dm_clrs_distribution(task, p):
     ours = sample(task, jax.random.key(7), batch_size=GRAPHS, nodes=NODES, p=p)
     theirs, lengths = peer_batch(task, p)

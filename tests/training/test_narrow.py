@@ -76,6 +76,7 @@ def test_loss_and_gradient(case, nodes):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["bfs", "bellman_ford"])
 def test_single_precision(task):
     """Its own exponential and logarithm are as good as JAX's."""

@@ -37,6 +37,7 @@ def test_the_program_runs_in_jax_as_in_numpy(name):
     assert (ours == exact.senders)[valid].all()
 
 
+@pytest.mark.slow
 def test_attention_error_is_the_mean_over_what_counts():
     """Against a loop over the network's own attention."""
     batch = graphs("bfs")
@@ -88,6 +89,7 @@ def test_groups_have_the_batchs_loss_and_gradient(weight, program):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_hints_first():
     """Before the curriculum's end no gradient reaches the output's own decoder; after it does."""
     recipe = make_recipe("bfs", overrides={"curriculum_steps": 10, "hidden_size": 8})

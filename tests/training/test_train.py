@@ -103,6 +103,7 @@ def test_a_seed_depends_on_itself_alone():
         assert (a[0] == b[2]).all()
 
 
+@pytest.mark.slow
 def test_chunk_size_changes_rounding_only(whole, tmp_path):
     trained(tmp_path / "run", seeds=[1], chunk=1)
     with Store.reading(whole) as together, Store.reading(tmp_path / "run") as alone:
