@@ -1,11 +1,15 @@
-"""dm-clrs as the tests use it: traces of given graphs, straight from its algorithms."""
+"""dm-clrs as the tests use it: traces of given graphs, and its own scores of our parameters."""
 
 from typing import Any, NamedTuple, cast
 
+import clrs
+import jax
 import numpy as np
-from clrs._src import algorithms
+from clrs._src import algorithms, decoders
 from scipy import stats
 
+from mechgap.interop.dm_clrs import baseline_model, to_haiku
+from mechgap.network.network import Network
 from mechgap.tasks.specs import TASKS, Task
 
 DM_CLRS_TASKS = [task.name for task in TASKS.values() if task.in_dm_clrs]
@@ -27,6 +31,24 @@ def peer_trace(task: Task, A: np.ndarray, source: int) -> PeerTrace:
         for f in task.outputs
     }
     return PeerTrace(hints, outputs, len(hints[task.hints[0].name]))
+
+
+def peer_scores(
+    network: Network, *, graphs: int, nodes: int, seed: int
+) -> tuple[float, dict[str, float]]:
+    """dm-clrs's scores of output and hints, of its own network with our parameters."""
+    task = network.task.name
+    sampler, spec = clrs.build_sampler(task, num_samples=graphs, length=nodes, seed=seed)
+    feedback = sampler.next()
+    model = baseline_model(task, network.config, feedback, parameters=to_haiku(network))
+    outputs, hints = model.predict(jax.random.PRNGKey(0), feedback.features, return_hints=True)
+    hard = [
+        decoders.postprocess(spec, step, sinkhorn_temperature=0.1, sinkhorn_steps=25, hard=True)
+        for step in hints
+    ]
+    scores = clrs.evaluate_hints(feedback.features.hints, feedback.features.lengths, hard)
+    output = clrs.evaluate(feedback.outputs, outputs)["score"]
+    return float(output), {f.name: float(scores[f.name]) for f in network.task.hints}
 
 
 def same_distribution(a: Any, b: Any) -> float:

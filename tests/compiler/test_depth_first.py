@@ -2,22 +2,20 @@
 
 from dataclasses import replace
 
-import clrs
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from clrs._src import decoders
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from directed_graphs import directed
+from dm_clrs_peer import peer_scores
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.phased.certificate import PhasedCertificate
 from mechgap.compiler.target import TARGETS, Target
 from mechgap.compiler.verify import fresh_graphs, verify
 from mechgap.errors import InvalidInput
-from mechgap.interop.dm_clrs import baseline_model, to_haiku
 from mechgap.network.trace import run
 from mechgap.programs.depth_first import clock, dfs_full
 from mechgap.programs.expressions import edge, other, self, where
@@ -53,20 +51,6 @@ def test_exact_on_the_official_sets(split, nodes, graphs):
 @pytest.mark.parametrize("nodes", [1, 2, 3, 7, 33])
 def test_exact_on_new_graphs(nodes):
     assert_exact(verify(compiled(), fresh_graphs(dfs_full, nodes, 16, nodes)))
-
-
-def directed(nodes):
-    """Paths, cycles, trees, stars, both ways; none and all; loops; in one part and in two."""
-    path, tree = np.eye(nodes, k=1), np.zeros((nodes, nodes))
-    for child in range(1, nodes):
-        tree[(child - 1) // 2, child] = 1
-    star = np.zeros((nodes, nodes))
-    star[nodes // 2] = 1
-    halves = np.add.outer(np.arange(nodes) % 2, np.arange(nodes) % 2) % 2 == 0
-    one_way = [path, np.roll(np.eye(nodes), 1, axis=1), tree, star, np.triu(np.ones_like(path))]
-    both = [*one_way, *(matrix.T for matrix in one_way)]
-    whole = [np.zeros_like(path), np.eye(nodes), np.ones_like(path), halves, halves * path.T]
-    return np.stack([*both, *(np.maximum(matrix, matrix.T) for matrix in one_way[:4]), *whole])
 
 
 @pytest.mark.slow
@@ -121,16 +105,8 @@ def test_the_real_dm_clrs_has_all_hints():
     target = Target("all", "dm-clrs's gatv2_full, no layer norm", False, False, False, True)
     network = compiled(16, target).network
     assert network.config.nb_msg_passing_steps == 5
-    sampler, spec = clrs.build_sampler("dfs", num_samples=8, length=16, seed=21)
-    feedback = sampler.next()
-    model = baseline_model("dfs", network.config, feedback, parameters=to_haiku(network))
-    outputs, hints = model.predict(jax.random.PRNGKey(0), feedback.features, return_hints=True)
-    assert clrs.evaluate(feedback.outputs, outputs)["score"] == 1.0
-    hard = [
-        decoders.postprocess(spec, step, sinkhorn_temperature=0.1, sinkhorn_steps=25, hard=True)
-        for step in hints
-    ]
-    scores = clrs.evaluate_hints(feedback.features.hints, feedback.features.lengths, hard)
+    output, scores = peer_scores(network, graphs=8, nodes=16, seed=21)
+    assert output == 1.0
     for hint in get_task("dfs").hints:
         if hint.name in {"d", "f", "time"}:
             assert scores[hint.name] < 1e-10  # a number's score is its squared error

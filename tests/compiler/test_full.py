@@ -3,7 +3,6 @@ refused. dm-clrs has no edge information, so its own network can only run the pr
 
 from dataclasses import replace
 
-import clrs
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dm_clrs_peer import peer_scores
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.files import save_compiled
@@ -18,12 +18,12 @@ from mechgap.compiler.phased.certificate import PhasedCertificate
 from mechgap.compiler.target import TARGETS, Target
 from mechgap.compiler.verify import fresh_graphs, verify
 from mechgap.errors import InvalidInput
-from mechgap.interop.dm_clrs import baseline_model, to_haiku
 from mechgap.network.files import load_network
 from mechgap.network.trace import run
+from mechgap.programs.depth_first import dfs
 from mechgap.programs.expressions import edge, other, self, where
 from mechgap.programs.language import minimum
-from mechgap.programs.library import LIBRARY, dfs
+from mechgap.programs.library import LIBRARY
 from mechgap.programs.phased_interpreter import PhasedExecution
 from mechgap.programs.queues import dijkstra, mst_prim
 from mechgap.tasks.graphs import from_graphs
@@ -178,13 +178,9 @@ def test_the_real_dm_clrs_runs_a_program_that_sees_all():
     found = verify(compiled, fresh_graphs(dfs, 16, 8, 0))
     assert found.outside_certificate == 0
     assert found.exact
-    sampler, _ = clrs.build_sampler("dfs", num_samples=4, length=16, seed=5)
-    feedback = sampler.next()
-    network = compiled.network
-    assert network.config.processor_type == "gatv2_full"
-    model = baseline_model("dfs", network.config, feedback, parameters=to_haiku(network))
-    outputs, _ = model.predict(jax.random.PRNGKey(0), feedback.features)
-    assert clrs.evaluate(feedback.outputs, outputs)["score"] == 1.0
+    assert compiled.network.config.processor_type == "gatv2_full"
+    output, _ = peer_scores(compiled.network, graphs=4, nodes=16, seed=5)
+    assert output == 1.0
 
 
 take, relax = dijkstra.phases

@@ -58,9 +58,16 @@ def test_mistakes(tmp_path):
         compile_command(None)
     with pytest.raises(InvalidInput, match="--out"):
         compile_command(None, everything=True)
+    with pytest.raises(InvalidInput, match="leave out --target"):
+        compile_command(None, everything=True, out=tmp_path, target="stock")
+    with pytest.raises(InvalidInput, match="nodes must be at least 1; got 0"):
+        compile_command(None, everything=True, out=tmp_path / "zoo", nodes=0)
+    assert not (tmp_path / "zoo").exists()
+    with pytest.raises(InvalidInput, match="hidden_size must be at least 1; got 0"):
+        compile_command("bfs", target="stock-ln", hidden_size=0)
     (tmp_path / "taken").write_text("")
     with pytest.raises(InvalidInput, match="cannot make the folder"):
-        compile_command(None, everything=True, out=tmp_path / "taken" / "zoo")
+        compile_command(None, everything=True, out=tmp_path / "taken" / "zoo", nodes=4)
 
 
 def test_json_lists_files_and_reasons(tmp_path, capsys):

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from mechgap.programs.depth_first import dfs, pi
 from mechgap.programs.evaluation import pointed
 from mechgap.programs.expressions import edge, equal, init, other, self, where
 from mechgap.programs.interpreter import interpret
 from mechgap.programs.language import Bool, Class, Float, Kind, Pointer
-from mechgap.programs.library import dfs, pi
 from mechgap.programs.phases import becomes, first, grows
 from mechgap.programs.validate_phases import phase_problems
 from mechgap.tasks.graphs import from_graphs

@@ -8,7 +8,8 @@ from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
 from mechgap.compiler.verify import fresh_graphs
-from mechgap.programs.library import LIBRARY, bfs, dfs
+from mechgap.programs.depth_first import dfs
+from mechgap.programs.library import LIBRARY, bfs
 from mechgap.report.parameters import auxiliary_matrices, main_matrices
 from mechgap.report.run_figure import longest, run_figure
 

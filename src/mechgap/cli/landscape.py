@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from mechgap.cli.app import AsJson, app
+from mechgap.cli.programs import TargetName
 from mechgap.cli.training import train_with_progress
 from mechgap.errors import InvalidInput
 
@@ -67,8 +68,8 @@ def landscape(
 
 @app.command()
 def stability(
-    program: Annotated[str, typer.Argument(help="bfs, bfs_parent or bellman_ford.")],
-    target: Annotated[str, typer.Option(help="paper, general, stock or stock-ln.")] = "stock-ln",
+    program: Annotated[str, typer.Argument(help="A program of the library.")],
+    target: TargetName = "stock-ln",
     seeds: Annotated[int, typer.Option(help="How many data orders.")] = 4,
     steps: Annotated[int, typer.Option(help="Training steps of each.")] = 2000,
     noise: Annotated[

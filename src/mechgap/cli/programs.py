@@ -14,7 +14,7 @@ _PROGRAM = typer.Argument(
     "is Python code that is run: use only files that you trust."
 )
 ProgramName = Annotated[str, _PROGRAM]
-TargetName = Annotated[str, typer.Option(help="paper, general, stock or stock-ln.")]
+TargetName = Annotated[str, typer.Option(help="paper, general, stock, stock-ln or full.")]
 HiddenSize = Annotated[int, typer.Option(help="Hidden units of the network.")]
 DType = Annotated[str, typer.Option(help="float32 or float64.")]
 
@@ -93,6 +93,11 @@ def compile_command(
     if (program is not None) == everything:
         raise InvalidInput("give a program, or --all for every one; not both")
     if program is None:
+        if (target, dtype, file_format) != ("general", "float32", "mechgap") or simplify_decoders:
+            raise InvalidInput(
+                "--all writes every target, in float32 and mechgap's format: leave out --target, "
+                "--dtype, --format and --simplify-decoders, or compile one program"
+            )
         _compile_all(out, nodes, hidden_size, as_json)
         return
     compiled = _compiled(program, target, nodes, hidden_size, dtype, simplify_decoders)

@@ -130,6 +130,8 @@ def compile_program(
         raise InvalidInput(
             "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first"
         )
+    if hidden_size < 1:
+        raise InvalidInput(f"hidden_size must be at least 1; got {hidden_size}")
     if isinstance(program, PhasedProgram):
         check_phases(program, target, simplify_decoders)
         network, layout, certificate = build(program, target, domain, hidden_size)

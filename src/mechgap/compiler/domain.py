@@ -36,11 +36,11 @@ class Domain:
     dtype: str = "float32"
 
     def __post_init__(self):
+        if self.nodes < 1:
+            raise InvalidInput(f"nodes must be at least 1; got {self.nodes}")
         for name in ("position_gap", "value_gap", "largest_value", "largest_weight"):
             if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise InvalidInput(f"{name} must be above 0; got {getattr(self, name)}")
-        if self.nodes < 1:
-            raise InvalidInput(f"nodes must be at least 1; got {self.nodes}")
         if self.dtype not in {"float32", "float64"}:
             raise InvalidInput(f"dtype must be float32 or float64; got {self.dtype}")
 
@@ -51,6 +51,8 @@ class Domain:
         Distances are taken to stay below 4 (on CLRS's graphs of 64 nodes they reach about 0.9);
         counts of steps, below the number of nodes, or what each step counts times the steps.
         """
+        if nodes < 1:
+            raise InvalidInput(f"nodes must be at least 1; got {nodes}")
         values = []
         if isinstance(program, GraphProgram):
             values = list(program.update.values())

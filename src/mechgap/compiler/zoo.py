@@ -54,13 +54,12 @@ def verified(specimen: Specimen, graphs: int) -> Verification:
 
 def save_all(folder: Path, nodes: int, hidden_size: int) -> list[Specimen]:
     """Every compiled program as a file of its own; refused ones have none."""
+    found = list(specimens(nodes, hidden_size))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(f"cannot make the folder '{folder}': {error}") from error
-    kept = []
-    for specimen in specimens(nodes, hidden_size):
+    for specimen in found:
         if specimen.compiled is not None:
             save_compiled(specimen.compiled, folder / specimen.file_name)
-        kept.append(specimen)
-    return kept
+    return found

@@ -6,7 +6,6 @@ from typing import Any
 from mechgap.compiler.target import get_target
 from mechgap.errors import unknown
 from mechgap.programs.library import LIBRARY
-from mechgap.programs.phases import PhasedProgram
 from mechgap.training.recipe import Recipe, make_recipe
 
 _EVERY = (10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 5000, 7000, 10_000)
@@ -30,7 +29,7 @@ def stability_recipe(
         "use_edge_info": shape.edge_information,
         "use_pre_att_bias": shape.pre_attention_bias,
         "processor_type": "gatv2_full" if shape.full_attention else "gatv2",
-        "nb_msg_passing_steps": len(written.phases) if isinstance(written, PhasedProgram) else 1,
+        "nb_msg_passing_steps": written.selections,
         "eval_every": 10,
         "test_every": 50,
         **sizes,

@@ -12,21 +12,25 @@ from jaxtyping import Array, Float
 from mechgap.measures.data import Data
 from mechgap.measures.yardsticks import fixed_yardsticks
 from mechgap.network.network import Network
-from mechgap.network.trace import run
+from mechgap.network.trace import Trace, run
 from mechgap.tasks.scores import output_scores
 
 Attention = Float[Array, "time batch heads receivers senders"]
 
 
+def run_forced(network: Network, data: Data, attention: Attention) -> Trace:
+    """Run a network with a given attention: the mean of its heads, in each head."""
+    one = jnp.mean(attention, axis=2, keepdims=True)
+    if len(one) == data.batch.steps:
+        one = jnp.repeat(one, network.config.nb_msg_passing_steps, axis=0)
+    given = jnp.repeat(one, network.config.nb_heads, axis=2)
+    return run(network, data.batch, replace={"attention": given})
+
+
 def accuracy(network: Network, data: Data, attention: Attention | None = None) -> float:
-    """Output accuracy, with its own attention or a given one (the mean of its heads, in each)."""
-    replace = None
-    if attention is not None:
-        one = jnp.mean(attention, axis=2, keepdims=True)
-        if len(one) == data.batch.steps:
-            one = jnp.repeat(one, network.config.nb_msg_passing_steps, axis=0)
-        replace = {"attention": jnp.repeat(one, network.config.nb_heads, axis=2)}
-    trace = run(network, data.batch, replace=replace)
+    """Output accuracy, with its own attention or a given one."""
+    own = attention is None
+    trace = run(network, data.batch) if own else run_forced(network, data, attention)
     return float(output_scores(data.batch, trace.outputs)["score"])
 
 

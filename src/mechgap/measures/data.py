@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Int
 from mechgap.errors import InvalidInput
 from mechgap.programs.interpreter import interpret
 from mechgap.programs.library import mechanisms
-from mechgap.programs.phases import AnyProgram, PhasedProgram
+from mechgap.programs.phases import AnyProgram
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.specs import Task, get_task
@@ -73,8 +73,8 @@ def ground_truth(program: AnyProgram, batch: Batch) -> GroundTruth:
     """A program's selection on the graphs of a batch, for as many steps as a network takes."""
     inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
     run = interpret(program, inputs, batch.steps)
-    phases = len(program.phases) if isinstance(program, PhasedProgram) else 1
-    return GroundTruth(program.name, phases, jnp.asarray(run.senders), jnp.asarray(run.acceptable))
+    senders, acceptable = jnp.asarray(run.senders), jnp.asarray(run.acceptable)
+    return GroundTruth(program.name, program.selections, senders, acceptable)
 
 
 def make_data(name: str, batch: Batch, programs: Sequence[AnyProgram] | None = None) -> Data:

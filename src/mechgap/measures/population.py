@@ -17,7 +17,7 @@ from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
 from mechgap.errors import InvalidInput
-from mechgap.measures.causal import accuracy, can_force, forced
+from mechgap.measures.causal import accuracy, can_force, forced, run_forced
 from mechgap.measures.correlation import Correlation, correlation
 from mechgap.measures.data import LONG_NODES, Data, long_traces, make_data
 from mechgap.measures.examples import Arrays, example_graphs, example_run
@@ -247,8 +247,7 @@ def _yardsticks(
         if compiled is not None:
             batch = data["test"].batch
             attention = fixed_yardsticks(data["test"])[name]
-            attention = jnp.repeat(attention, compiled.network.config.nb_msg_passing_steps, axis=0)
-            trace = run(compiled.network, batch, replace={"attention": attention})
+            trace = run_forced(compiled.network, data["test"], attention)
             scored = float(output_scores(batch, trace.outputs)["score"])
             each = _by_sample(batch, trace)
             traces = {"test": external(batch, trace.hints, margins)}

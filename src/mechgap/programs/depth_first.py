@@ -1,6 +1,6 @@
-"""Depth-first search with all of CLRS's hints, for networks in which nodes see all nodes.
+"""Depth-first search: with neighbours alone, and with all of CLRS's hints where nodes see all.
 
-As in `dfs` one node is active at a time. Beside that everyone looks at the node that is discovered
+One node is active at a time. In `dfs_full` everyone also looks at the node that is discovered
 or finished in the step, if any, and so everyone counts these events: the clock. The last node,
 which CLRS's loop variable `v` is left at when a node finishes, sees itself when all look for the
 last.
@@ -18,6 +18,71 @@ active, discover, here, rooted = Bool("active"), Bool("discover"), Bool("here"),
 found, finished, entered, event = Bool("found"), Bool("finished"), Bool("entered"), Bool("event")
 highest, left = Bool("highest"), Bool("left")
 
+return_ = Phase(
+    select=minimum(other.idx),
+    mask=other.finished & equal(other.pi, self.idx),
+    signal=dict(
+        active=other.finished & ~self.finished | self.discover,
+        discover=self.s_last & self.white | self.entered,
+    ),
+)
+"""When a node has finished, the node that it was entered from goes on."""
+
+choose = Phase(
+    select=minimum(other.idx),
+    mask=self.active & edge.link & other.white,
+    signal=dict(
+        found=self.active & other.white,
+        target=other.idx,
+        finished=self.active & ~other.white,
+    ),
+)
+"""The active node looks for a white one: it enters that, or has finished."""
+
+dfs = PhasedProgram(
+    name="dfs",
+    task="dfs",
+    inputs={"idx": "pos", "link": "adj"},
+    hidden=(
+        *(color, pi, s_prev, s, u, s_last, time),
+        *(active, discover, here, rooted, found, target, finished, entered),
+    ),
+    phases=(
+        return_,
+        choose,
+        Phase(  # enter: the white node learns by whom it was found; all others see their parents
+            select=minimum(other.idx),
+            mask=other.found & equal(other.target, self.idx),
+            default=self.pi,
+            signal=dict(
+                pi=other.idx,
+                entered=other.found & self.white,
+                here=self.active | self.discover,
+                rooted=self.s & ~self.black,
+            ),
+        ),
+    ),
+    conclude=dict(
+        color=becomes(grey=self.entered | self.discover, black=self.finished),
+        s_prev=where(self.black, self.idx, self.pi),
+        s=first(self.rooted, self.white),
+        u=first(self.here, self.white),
+        s_last=first(self.entered, self.here, self.white),
+        time=grows(0.01, self.discover, self.finished),
+    ),
+    hints=dict(pi_h=pi, color=color, s_prev=s_prev, s=s, u=u, v=s_last, s_last=s_last, time=time),
+    output={"pi": pi},
+    unclaimed={
+        "d": "a node would have to count the steps and know its depth (they determine d), and a "
+        "number that nodes pass on must be a hint, which depth is not",
+        "f": "as d",
+        "v": "out of reach: on a finishing step it is the last node, on a starting step the lowest "
+        "white one, and an isolated node cannot tell these steps apart; on all others it is s_last",
+    },
+)
+"""Depth-first search with one active node, which enters its lowest white out-neighbour or
+finishes. A new root needs no message: it is the choice of the lowest white node."""
+
 dfs_full = PhasedProgram(
     name="dfs_full",
     task="dfs",
@@ -29,14 +94,7 @@ dfs_full = PhasedProgram(
     ),
     sees_all=True,
     phases=(
-        Phase(  # return: when a node has finished, the node that it was entered from goes on
-            select=minimum(other.idx),
-            mask=other.finished & equal(other.pi, self.idx),
-            signal=dict(
-                active=other.finished & ~self.finished | self.discover,
-                discover=self.s_last & self.white | self.entered,
-            ),
-        ),
+        return_,
         Phase(  # last: whoever sees itself is the last node
             select=maximum(other.idx),
             signal=dict(highest=edge.loop),

@@ -188,6 +188,11 @@ class GraphProgram(Program):
             values = {name: as_expression(value) for name, value in getattr(self, part).items()}
             object.__setattr__(self, part, values)
 
+    @property
+    def selections(self) -> int:
+        """How often a node selects in a step."""
+        return 1
+
     def __str__(self) -> str:
         return source(self)
 

@@ -3,20 +3,10 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from mechgap.programs.depth_first import dfs_full
-from mechgap.programs.expressions import edge, equal, init, other, self, where, zero
-from mechgap.programs.language import (
-    Bool,
-    Choice,
-    Class,
-    Float,
-    GraphProgram,
-    Pointer,
-    Total,
-    maximum,
-    minimum,
-)
-from mechgap.programs.phases import AnyProgram, Phase, PhasedProgram, becomes, first, grows
+from mechgap.programs.depth_first import dfs, dfs_full
+from mechgap.programs.expressions import edge, init, other, self, zero
+from mechgap.programs.language import Bool, Float, GraphProgram, Pointer, maximum, minimum
+from mechgap.programs.phases import AnyProgram, PhasedProgram
 from mechgap.programs.queues import dijkstra, mst_prim
 from mechgap.programs.topological import topological_sort
 from mechgap.tasks.specs import Task, get_task
@@ -111,72 +101,6 @@ strongest_neighbour = GraphProgram(
     steps=1,
 )
 """The heaviest edge of every node, as in the first round of Borůvka's algorithm."""
-
-color = Class("color", "white", "grey", "black")
-s_prev = Pointer("s_prev")
-s, u, s_last, time = Choice("s"), Choice("u"), Choice("s_last"), Total("time")
-active, discover, here, rooted = Bool("active"), Bool("discover"), Bool("here"), Bool("rooted")
-found, target = Bool("found"), Pointer("target")
-finished, entered = Bool("finished"), Bool("entered")
-
-dfs = PhasedProgram(
-    name="dfs",
-    task="dfs",
-    inputs={"idx": "pos", "link": "adj"},
-    hidden=(
-        *(color, pi, s_prev, s, u, s_last, time),
-        *(active, discover, here, rooted, found, target, finished, entered),
-    ),
-    phases=(
-        Phase(  # return: when a node has finished, the node that it was entered from goes on
-            select=minimum(other.idx),
-            mask=other.finished & equal(other.pi, self.idx),
-            signal=dict(
-                active=other.finished & ~self.finished | self.discover,
-                discover=self.s_last & self.white | self.entered,
-            ),
-        ),
-        Phase(  # choose: the active node looks for a white one
-            select=minimum(other.idx),
-            mask=self.active & edge.link & other.white,
-            signal=dict(
-                found=self.active & other.white,
-                target=other.idx,
-                finished=self.active & ~other.white,
-            ),
-        ),
-        Phase(  # enter: the white node learns by whom it was found; all others see their parents
-            select=minimum(other.idx),
-            mask=other.found & equal(other.target, self.idx),
-            default=self.pi,
-            signal=dict(
-                pi=other.idx,
-                entered=other.found & self.white,
-                here=self.active | self.discover,
-                rooted=self.s & ~self.black,
-            ),
-        ),
-    ),
-    conclude=dict(
-        color=becomes(grey=self.entered | self.discover, black=self.finished),
-        s_prev=where(self.black, self.idx, self.pi),
-        s=first(self.rooted, self.white),
-        u=first(self.here, self.white),
-        s_last=first(self.entered, self.here, self.white),
-        time=grows(0.01, self.discover, self.finished),
-    ),
-    hints=dict(pi_h=pi, color=color, s_prev=s_prev, s=s, u=u, v=s_last, s_last=s_last, time=time),
-    output={"pi": pi},
-    unclaimed={
-        "d": "a node would have to count the steps and know its depth (they determine d), and a "
-        "number that nodes pass on must be a hint, which depth is not",
-        "f": "as d",
-        "v": "out of reach: on a finishing step it is the last node, on a starting step the lowest "
-        "white one, and an isolated node cannot tell these steps apart; on all others it is s_last",
-    },
-)
-"""Depth-first search with one active node, which enters its lowest white out-neighbour or
-finishes. A new root needs no message: it is the choice of the lowest white node."""
 
 LIBRARY: Mapping[str, AnyProgram] = MappingProxyType(
     {

@@ -147,6 +147,11 @@ class PhasedProgram(Program):
     def __hash__(self) -> int:
         return hash(source(self))
 
+    @property
+    def selections(self) -> int:
+        """How often a node selects in a step."""
+        return len(self.phases)
+
     def set_in(self, name: str) -> int | None:
         """The phase that a signal is set in; None for what is no signal."""
         return next((i for i, phase in enumerate(self.phases) if name in phase.signal), None)

@@ -4,15 +4,27 @@ As in `dfs` one node is active at a time. Nothing has to be remembered: a node t
 sees in every step the node that it was entered from, and one that is, the next in the list.
 """
 
-from mechgap.programs.expressions import edge, equal, other, self, where
-from mechgap.programs.language import Bool, Choice, Class, Pointer, minimum
+from mechgap.programs.depth_first import (
+    active,
+    choose,
+    color,
+    discover,
+    entered,
+    finished,
+    found,
+    here,
+    rooted,
+    s,
+    s_last,
+    s_prev,
+    target,
+    u,
+)
+from mechgap.programs.expressions import equal, other, self, where
+from mechgap.programs.language import Bool, Choice, Pointer, minimum
 from mechgap.programs.phases import Phase, PhasedProgram, becomes, first, linked
 
-color = Class("color", "white", "grey", "black")
-s_prev, topo, seen, target = Pointer("s_prev"), Pointer("topo"), Pointer("seen"), Pointer("target")
-head, s, u, s_last = Choice("head"), Choice("s"), Choice("u"), Choice("s_last")
-active, discover, here, rooted = Bool("active"), Bool("discover"), Bool("here"), Bool("rooted")
-found, finished, entered, tail = Bool("found"), Bool("finished"), Bool("entered"), Bool("tail")
+topo, seen, head, tail = Pointer("topo"), Pointer("seen"), Choice("head"), Bool("tail")
 
 topological_sort = PhasedProgram(
     name="topological_sort",
@@ -31,15 +43,7 @@ topological_sort = PhasedProgram(
                 discover=self.s_last & self.white,
             ),
         ),
-        Phase(  # choose: the active node looks for a white one
-            select=minimum(other.idx),
-            mask=self.active & edge.link & other.white,
-            signal=dict(
-                found=self.active & other.white,
-                target=other.idx,
-                finished=self.active & ~other.white,
-            ),
-        ),
+        choose,
         Phase(  # enter: the white node learns by whom it was found
             select=minimum(other.idx),
             mask=other.found & equal(other.target, self.idx),

@@ -26,7 +26,7 @@ REGULARISED_BFS = Population("bfs", "regularisation_1e-4", 4)
 _AT_16 = (
     "Trained and tested on 16 nodes, as the settings say and the printed maxima (k/1024) imply."
 )
-_SHORT = "2,000 of the paper's 10,000 steps; a step costs fourteen times one of bfs"
+_SHORT = "2,000 of the paper's 10,000 steps"
 _WEIGHT = "the paper prints one row and does not say which of its two weights it has"
 
 TABLES: Mapping[str, Table] = MappingProxyType(
