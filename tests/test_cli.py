@@ -1,19 +1,28 @@
-"""The command line as a user meets it: in a process of its own."""
+"""The command line as a user meets it; one of each kind in a process of its own."""
 
 import json
 import re
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
+from command_line import Done, call
+from mechgap import __version__
 from mechgap.tasks.specs import TASKS
 
 
-def mechgap(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+@pytest.fixture
+def mechgap(monkeypatch, capsys):
+    return partial(call, monkeypatch, capsys)
+
+
+def in_a_process(*arguments: str) -> Done:
+    done = subprocess.run(
         [sys.executable, "-m", "mechgap.cli", *arguments], capture_output=True, text=True
     )
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def test_help_does_not_import_jax():
@@ -28,19 +37,17 @@ def test_help_does_not_import_jax():
     assert done.stderr.strip() == "False"
 
 
-def test_without_a_command_help_is_shown():
+def test_without_a_command_help_is_shown(mechgap):
     done = mechgap()
     assert done.returncode == 0
     assert "Usage" in done.stdout
 
 
-def test_version():
-    import mechgap as package
-
-    assert mechgap("--version").stdout.strip() == package.__version__
+def test_version(mechgap):
+    assert mechgap("--version").stdout.strip() == __version__
 
 
-def test_tasks_are_listed():
+def test_tasks_are_listed(mechgap):
     shown = mechgap("tasks").stdout
     assert all(task in shown for task in TASKS)
     listed = json.loads(mechgap("tasks", "--json").stdout)
@@ -50,7 +57,7 @@ def test_tasks_are_listed():
     ]["features"]
 
 
-def test_sample_prints_the_trace_of_the_graph():
+def test_sample_prints_the_trace_of_the_graph(mechgap):
     done = mechgap("sample", "bfs", "--nodes", "8", "--seed", "0")
     assert done.returncode == 0
     assert re.search(r"bfs: 8 nodes, \d+ edges, source \d, \d hints", done.stdout)
@@ -58,7 +65,7 @@ def test_sample_prints_the_trace_of_the_graph():
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_sample_json_is_the_whole_trace(task):
+def test_sample_json_is_the_whole_trace(mechgap, task):
     data = json.loads(mechgap("sample", task, "--nodes", "4", "--seed", "3", "--json").stdout)
     assert data["task"] == task
     assert len(data["pos"]) == 4
@@ -97,7 +104,7 @@ def test_sample_json_is_the_whole_trace(task):
         (["verify", "bfs", "--official", "train"], "unknown official set 'train'"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(arguments, message):
+def test_a_mistake_is_one_line_and_exit_code_2(mechgap, arguments, message):
     done = mechgap(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -105,13 +112,19 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, message):
     assert message in done.stderr
 
 
-def test_programs_are_listed_and_printed():
+def test_a_mistake_in_a_process_of_its_own():
+    done = in_a_process("sample", "bsf")
+    assert done[:2] == (2, "")
+    assert done.stderr.startswith("mechgap: unknown task 'bsf'. Did you mean 'bfs'?")
+
+
+def test_programs_are_listed_and_printed(mechgap):
     assert "smallest_label" in mechgap("programs").stdout
     assert mechgap("programs", "bfs").stdout.startswith('visit = Bool("visit")')
     assert set(json.loads(mechgap("programs", "--json").stdout)) >= {"bfs", "bellman_ford"}
 
 
-def test_compile_writes_a_file_and_says_what_is_guaranteed(tmp_path):
+def test_compile_writes_a_file_and_says_what_is_guaranteed(mechgap, tmp_path):
     out = tmp_path / "bfs.safetensors"
     done = mechgap("compile", "bfs", "--target", "stock-ln", "--out", str(out))
     assert done.returncode == 0
@@ -123,7 +136,7 @@ def test_compile_writes_a_file_and_says_what_is_guaranteed(tmp_path):
     assert data["parameters"] == 524
 
 
-def test_verify_says_exact_and_exits_with_0():
+def test_verify_says_exact_and_exits_with_0(mechgap):
     done = mechgap(
         "verify", "bfs", "--target", "stock", "--nodes", "16", "--graphs", "32", "--json"
     )
@@ -134,10 +147,10 @@ def test_verify_says_exact_and_exits_with_0():
     assert found["hints"] == {"reach_h": 1.0, "pi_h": 1.0}
     assert found["graphs"] == 32
     assert found["outside_certificate"] == 0
-    assert "exact" in mechgap("verify", "bfs", "--nodes", "8", "--graphs", "8").stdout
+    assert "exact" in in_a_process("verify", "bfs", "--nodes", "8", "--graphs", "8").stdout
 
 
-def test_verify_says_what_is_not_claimed_and_why():
+def test_verify_says_what_is_not_claimed_and_why(mechgap):
     done = mechgap("verify", "dfs", "--target", "stock", "--nodes", "5", "--graphs", "4")
     assert done.returncode == 0
     assert "5 nodes: exact" in done.stdout
@@ -145,7 +158,7 @@ def test_verify_says_what_is_not_claimed_and_why():
     assert "count the" in done.stdout
 
 
-def test_show_draws_parameters_and_a_run(tmp_path):
+def test_show_draws_parameters_and_a_run(mechgap, tmp_path):
     done = mechgap("show", "bellman_ford", "--out", str(tmp_path / "bf.png"))
     assert done.returncode == 0, done.stderr
     drawn = sorted(path.name for path in tmp_path.iterdir())

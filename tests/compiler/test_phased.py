@@ -47,7 +47,9 @@ def assert_exact(found):
 
 
 @TARGET
-@pytest.mark.parametrize(("split", "nodes"), [("validation", 16), ("test", 64)])
+@pytest.mark.parametrize(
+    ("split", "nodes"), [pytest.param("validation", 16, marks=pytest.mark.slow), ("test", 64)]
+)
 def test_exact_on_the_official_sets(target, split, nodes):
     network = compiled(target, nodes)
     found = verify(network, official("dfs", split)[:8])

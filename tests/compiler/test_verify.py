@@ -43,7 +43,10 @@ def compiled(program, target, nodes=64, hidden_size=None):
     return compile_program(program, target, domain, hidden_size=hidden_size)
 
 
-@pytest.mark.parametrize(("program", "target"), CLRS + OTHERS)
+@pytest.mark.parametrize(
+    ("program", "target"),
+    CLRS + [pytest.param(*other, marks=pytest.mark.slow) for other in OTHERS],
+)
 def test_exact_on_the_official_sets(program, target, record_property):
     for split, nodes in (("test", 64), ("validation", 16)):
         network = compiled(program, target, nodes)

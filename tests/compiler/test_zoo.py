@@ -30,6 +30,14 @@ def test_all_are_there_and_each_is_compiled_or_refused():
     assert {name for (name, _), s in found.items() if s.compiled} == set(LIBRARY)
 
 
+@pytest.fixture
+def few(monkeypatch):
+    """Programs enough to be written and refused."""
+    kept = ("bfs", "bellman_ford", "dfs", "strongest_neighbour")
+    monkeypatch.setattr("mechgap.compiler.zoo.LIBRARY", {name: LIBRARY[name] for name in kept})
+
+
+@pytest.mark.usefixtures("few")
 def test_the_table_says_what_is_compiled_and_what_is_not(capsys):
     with pytest.raises(typer.Exit) as ended:
         zoo(nodes=4, graphs=0, hidden_size=64)
@@ -40,6 +48,7 @@ def test_the_table_says_what_is_compiled_and_what_is_not(capsys):
     assert "dfs: d, f, v" in shown
 
 
+@pytest.mark.usefixtures("few")
 def test_files_hold_what_was_compiled(tmp_path):
     kept = save_all(tmp_path / "zoo", nodes=8, hidden_size=64)
     written = {path.name for path in (tmp_path / "zoo").iterdir()}
@@ -51,6 +60,7 @@ def test_files_hold_what_was_compiled(tmp_path):
     np.testing.assert_array_equal(again.processor.sender.weight, ours.processor.sender.weight)
 
 
+@pytest.mark.usefixtures("few")
 def test_mistakes(tmp_path):
     with pytest.raises(InvalidInput, match="not both"):
         compile_command("bfs", everything=True)
@@ -70,6 +80,7 @@ def test_mistakes(tmp_path):
         compile_command(None, everything=True, out=tmp_path / "taken" / "zoo", nodes=4)
 
 
+@pytest.mark.usefixtures("few")
 def test_json_lists_files_and_reasons(tmp_path, capsys):
     compile_command(None, everything=True, out=tmp_path, nodes=4, hidden_size=64, as_json=True)
     found = json.loads(capsys.readouterr().out)

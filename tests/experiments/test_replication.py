@@ -3,14 +3,14 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from scipy import stats
 
+from command_line import call
 from mechgap.cli.reproduce import reproduce
 from mechgap.errors import InvalidInput
 from mechgap.experiments.replication import tables
@@ -33,9 +33,10 @@ PROJECT = Path(__file__).parents[2]
 RESULTS = PROJECT / "results"
 
 
-def mechgap(*arguments, **options):
-    command = [sys.executable, "-m", "mechgap.cli", "reproduce", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, **options)
+@pytest.fixture
+def mechgap(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return partial(call, monkeypatch, capsys, "reproduce")
 
 
 def test_the_page_in_the_docs_is_made_from_the_results(tmp_path):
@@ -210,8 +211,8 @@ def test_a_budget_is_spent(tmp_path, monkeypatch, capsys):
     assert "All that is left takes about" in shown.out
 
 
-def test_from_the_command_line(tmp_path):
-    status = mechgap("status", "--json", cwd=tmp_path)
+def test_from_the_command_line(mechgap, tmp_path):
+    status = mechgap("status", "--json")
     items = {item["name"]: item for item in json.loads(status.stdout)["items"]}
     assert items["baselines"]["state"] == "missing"
     assert items["baselines"]["estimated_seconds"] > 60
@@ -239,8 +240,8 @@ def test_from_the_command_line(tmp_path):
         (["page", "--out", "/no/such/folder/page.md"], "cannot write"),
     ],
 )
-def test_what_cannot_be(arguments, says, tmp_path):
-    done = mechgap(*arguments, cwd=tmp_path)
+def test_what_cannot_be(mechgap, arguments, says):
+    done = mechgap(*arguments)
     assert done.returncode == 2
     assert says in done.stderr
     assert done.stderr.count("\n") == 1

@@ -27,7 +27,10 @@ SMALL = NetworkConfig(hidden_size=4, nb_heads=2)
 
 @pytest.mark.parametrize(
     ("task", "processor"),
-    [*((task, "gatv2") for task in DM_CLRS_TASKS), ("topological_sort", "gatv2_full")],
+    [
+        *(("bfs", "gatv2"), ("bellman_ford", "gatv2"), ("topological_sort", "gatv2_full")),
+        *(pytest.param(task, "gatv2", marks=pytest.mark.slow) for task in DM_CLRS_TASKS[2:]),
+    ],
 )
 def test_parameters_make_the_round_trip_and_are_named_as_haiku_names_them(task, processor):
     config = replace(SMALL, processor_type=processor)

@@ -25,7 +25,7 @@ def peer_postprocess(task, predictions) -> Any:
 
 
 @pytest.mark.parametrize("task", DM_CLRS_TASKS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_scores_equal_dm_clrs(task, seed):
     batch = sample(task, jax.random.key(seed), batch_size=7, nodes=6).trim()
     trace = run(Network.initial(task, jax.random.key(seed + 50)), batch)

@@ -54,7 +54,7 @@ def a_batch(task: str, dtype, batch_size: int = 21, nodes: int = 6):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("nodes", [6, 1])
+@pytest.mark.parametrize("nodes", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_loss_and_gradient(case, nodes):
     task, given = CASES[case]
     if nodes == 1 and "pre_att_bias_nodes" in given:

@@ -69,7 +69,11 @@ def test_a_compiled_network_has_no_attention_error():
 
 
 @pytest.mark.parametrize(
-    ("weight", "program"), [(None, LIBRARY["bfs"]), (0.25, None)], ids=["supervised", "weighted"]
+    ("weight", "program"),
+    [
+        pytest.param(None, LIBRARY["bfs"], id="supervised"),
+        pytest.param(0.25, None, id="weighted", marks=pytest.mark.slow),
+    ],
 )
 def test_groups_have_the_batchs_loss_and_gradient(weight, program):
     with jax.enable_x64(True):

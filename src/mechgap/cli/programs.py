@@ -187,14 +187,13 @@ def show_command(
     seed: Annotated[int, typer.Option(help="Same seed, same graph.")] = 0,
 ) -> None:
     """Draw a compiled program: its parameters, and a run on a small graph, step by step."""
-    from mechgap.tasks.sampling import check_nodes
+    from mechgap.report.style import check_figure_path, save_figure
 
-    check_nodes(nodes)
+    check_figure_path(out)
     compiled = _compiled(program, target, nodes, hidden_size, "float32", False)
     from mechgap.compiler.verify import fresh_graphs
     from mechgap.report.parameters import auxiliary_figure, main_figure
     from mechgap.report.run_figure import longest, run_figure
-    from mechgap.report.style import save_figure
 
     batch = fresh_graphs(compiled.program, nodes, 64, seed)
     figures = {

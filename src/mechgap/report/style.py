@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 
 from mechgap.errors import InvalidInput
@@ -29,9 +30,9 @@ STYLE: Any = {
 }
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure; the ending decides the format."""
-    endings = sorted(figure.canvas.get_supported_filetypes())
+def check_figure_path(path: Path) -> None:
+    """Refuse names of no known format, and folders that are not there."""
+    endings = sorted(FigureCanvasBase.get_supported_filetypes())
     if path.suffix[1:] not in endings:
         raise InvalidInput(
             f"a figure's name must end in one of {', '.join('.' + e for e in endings)}; got "
@@ -39,5 +40,10 @@ def save_figure(figure: Figure, path: Path) -> None:
         )
     if not path.parent.is_dir():
         raise InvalidInput(f"there is no folder '{path.parent}' to write {path.name} into")
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure; the ending decides the format."""
+    check_figure_path(path)
     with mpl.rc_context(STYLE):
         figure.savefig(path, bbox_inches="tight")

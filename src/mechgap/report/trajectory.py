@@ -1,10 +1,12 @@
 """How accuracy and both gaps move in training: a table and a figure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
@@ -38,41 +40,51 @@ def show_trajectory(rows: Sequence[Standpoint]) -> None:
 
 def draw_trajectory(rows: Sequence[Standpoint], title: str, out: Path) -> list[Path]:
     """Write the figure as PDF and PNG; where it is."""
-    figure = trajectory(rows, title)
+    figure = trajectories({title: rows})
     written = [out / f"trajectory.{ending}" for ending in ("pdf", "png")]
     for path in written:
         save_figure(figure, path)
     return written
 
 
-def trajectory(rows: Sequence[Standpoint], title: str) -> Figure:
-    """Every seed's path, a panel a measure."""
+def trajectories(paths: Mapping[str, Sequence[Standpoint]]) -> Figure:
+    """Every seed's path and the mean of the seeds, a panel a measure, a colour a population."""
     known = {
         name: measure
         for name, measure in _MEASURES.items()
-        if any(measure(row) is not None for row in rows)
+        if any(measure(row) is not None for rows in paths.values() for row in rows)
     }
-    seeds = sorted({row.seed for row in rows})
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(2.7 * len(known), 2.5), layout="constrained")
+        figure = Figure(figsize=(2.7 * len(known), 2.9), layout="constrained")
         panels = figure.subplots(1, len(known), squeeze=False)[0]
         for axes, (name, measure) in zip(panels, known.items(), strict=True):
-            lines = []
-            for seed in seeds:
-                mine = sorted((row for row in rows if row.seed == seed), key=lambda row: row.step)
-                steps = [row.step for row in mine]
-                values = [100 * (measure(row) or 0.0) for row in mine]
-                axes.plot(steps, values, color=SERIES[0], lw=0.8, alpha=0.5)
-                lines.append((steps, values))
-            if len({tuple(steps) for steps, _ in lines}) == 1:
-                mean = np.mean([values for _, values in lines], axis=0)
-                axes.plot(lines[0][0], mean, "o-", color=SERIES[1], lw=1.6, ms=3, label="mean")
-                axes.legend(fontsize=7)
+            for (title, rows), color in zip(paths.items(), cycle(SERIES), strict=False):
+                _draw_seeds(axes, rows, measure, title, color)
             axes.set_xscale("symlog", linthresh=10)
             axes.set_xlim(left=0)
             axes.set_ylim(-2, 102)
             axes.set_xlabel("training step")
             axes.set_ylabel(name)
             axes.grid(lw=0.3)
-        figure.suptitle(f"{title}: {len(seeds)} seeds from compiled parameters", fontsize=9)
+        lines, labels = panels[0].get_legend_handles_labels()
+        figure.legend(lines, labels, loc="outside upper center", ncols=3, fontsize=7)
     return figure
+
+
+def _draw_seeds(
+    axes: Axes,
+    rows: Sequence[Standpoint],
+    measure: Callable[[Standpoint], float | None],
+    title: str,
+    color: str,
+) -> None:
+    """Thin lines for seeds, a thick one for their mean at the steps that all of them have."""
+    values = {(row.seed, row.step): 100 * v for row in rows if (v := measure(row)) is not None}
+    seeds = sorted({seed for seed, _ in values})
+    for seed in seeds:
+        steps = sorted(step for other, step in values if other == seed)
+        axes.plot(steps, [values[seed, step] for step in steps], color=color, lw=0.6, alpha=0.5)
+    shared = sorted(s for s in {s for _, s in values} if all((n, s) in values for n in seeds))
+    means = [np.mean([values[seed, step] for seed in seeds]) for step in shared]
+    label = f"{title} ({len(seeds)} seeds)"
+    axes.plot(shared, means, "o-", color=color, lw=1.6, ms=2.5, label=label)

@@ -8,13 +8,16 @@ from types import MappingProxyType
 from mechgap.errors import InvalidInput
 from mechgap.experiments.gap import NODES
 from mechgap.experiments.replication.populations import Population
-from mechgap.experiments.replication.tables import BF, BFS, REGULARISED_BFS
+from mechgap.experiments.replication.tables import BF, BFS, DFS, REGULARISED_BFS, TABLES
 from mechgap.measures.population import compile_reference
 from mechgap.measures.results import load_results
 from mechgap.measures.surroundings import SETTINGS, load_landscape
+from mechgap.measures.trajectory import FILE as TRAJECTORY
+from mechgap.measures.trajectory import Standpoint, load_trajectory
 from mechgap.report.figures import available_figures
 from mechgap.report.landscape import draw_landscape
 from mechgap.report.style import save_figure
+from mechgap.report.trajectory import trajectories
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,14 @@ class PaperFigure:
         return self.drawing.startswith("landscape")
 
     def file(self, population: Population) -> str:
-        """The name of a drawing's file, without its ending."""
-        return f"{self.drawing}_{population.name}"
+        """The name of a drawing's file, without its ending. Stability has one for each task."""
+        drawn = population.task if self is STABILITY else population.name
+        return f"{self.drawing}_{drawn}"
+
+
+STABILITY = PaperFigure(
+    "Compiled parameters, trained on", "stability", tuple(TABLES["stability"].populations)
+)
 
 
 FIGURES: Sequence[PaperFigure] = (
@@ -47,10 +56,11 @@ FIGURES: Sequence[PaperFigure] = (
     PaperFigure("Compiled parameters, main", "parameters_main", (BF, BFS)),
     PaperFigure("Compiled parameters, auxiliary", "parameters_auxiliary", (BF, BFS)),
     PaperFigure("Full attention over time", "attention_full", (BF, BFS)),
-    PaperFigure("Loss landscapes", "landscape_surfaces", (BF, BFS)),
-    PaperFigure("Loss landscapes as contours", "landscape_contours", (BF, BFS)),
-    PaperFigure("Flatness", "landscape_flatness", (BF, BFS)),
+    PaperFigure("Loss landscapes", "landscape_surfaces", (BF, BFS, DFS)),
+    PaperFigure("Loss landscapes as contours", "landscape_contours", (BF, BFS, DFS)),
+    PaperFigure("Flatness", "landscape_flatness", (BF, BFS, DFS)),
     PaperFigure("From learned to compiled parameters", "landscape_line", (BFS,)),
+    STABILITY,
 )
 
 
@@ -83,4 +93,21 @@ def draw_paper_figures(runs: Path, out: Path) -> list[Path]:
         surroundings = runs / population.name / "landscape"
         if (surroundings / SETTINGS).exists():
             written += draw_landscape(load_landscape(surroundings), out, population.name)
+    return written + _draw_stability(runs, out)
+
+
+def _draw_stability(runs: Path, out: Path) -> list[Path]:
+    """What became of compiled parameters, a figure a task."""
+    paths: dict[str, dict[str, Sequence[Standpoint]]] = {}
+    for population in STABILITY.populations:
+        if (runs / population.name / TRAJECTORY).exists():
+            label = population.suffix.replace("stability_", "").replace("_", " ")
+            known = paths.setdefault(STABILITY.file(population), {})
+            known[label] = load_trajectory(runs / population.name)
+    written = []
+    for name, several in paths.items():
+        figure = trajectories(several)
+        for ending in ("pdf", "png"):
+            written.append(out / f"{name}.{ending}")
+            save_figure(figure, written[-1])
     return written

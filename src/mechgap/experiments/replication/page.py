@@ -57,13 +57,11 @@ def _figures(folder: Path) -> str:
     lines = ["## Figures\n", "Drawn by `mechgap reproduce figures` from the measured runs.\n"]
     for figure in FIGURES:
         lines.append(f"### {figure.caption}\n")
-        for population in figure.populations:
-            drawing = folder / f"{figure.file(population)}.png"
-            if drawing.exists():
-                lines.append(
-                    f"![{figure.caption}, {population.name}]({folder.name}/{drawing.name})"
-                )
+        for name in dict.fromkeys(map(figure.file, figure.populations)):
+            drawn = name.removeprefix(f"{figure.drawing}_")
+            if (folder / f"{name}.png").exists():
+                lines.append(f"![{figure.caption}, {drawn}]({folder.name}/{name}.png)")
             else:
-                lines.append(f"{population.name}: not drawn yet.")
+                lines.append(f"{drawn}: not drawn yet.")
             lines.append("")
     return "\n".join(lines)

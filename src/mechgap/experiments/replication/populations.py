@@ -61,11 +61,12 @@ class Population:
     def rate(self) -> float:
         """Seed-steps per second on the machine of `benchmarks/rates.py`: two cores.
 
-        What was not measured there is taken to be as fast as its task's default.
+        What was not measured there is taken to be as fast as its task's default, message-passing
+        step by step.
         """
         rates = _rates()
         name = self.name.removesuffix(f"_{self.recipe.train_steps}_steps")
-        return rates.get(name, rates[self.task])
+        return rates.get(name, rates[self.task] / self.recipe.nb_msg_passing_steps)
 
     def seconds(self, seeds: int, rate: float | None = None) -> float:
         """How long so many seeds take."""
