@@ -19,7 +19,7 @@ from mechgap.network.config import NetworkConfig
 from mechgap.network.directions import random_direction
 from mechgap.network.network import Network
 from mechgap.programs.library import LIBRARY
-from mechgap.report.landscape import draw_landscape
+from mechgap.report.landscape import draw_landscape, show_flatness
 from mechgap.tasks.sampling import sample
 from mechgap.training.loss import loss
 from mechgap.training.population import score
@@ -107,7 +107,7 @@ def test_points():
     assert grid(2.0, 3).tolist()[:2] == [[-2, -2], [0, -2]]
 
 
-def test_it_goes_on_where_it_was_killed(network, batch, tmp_path, monkeypatch):
+def test_it_goes_on_where_it_was_killed(network, batch, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(landscape, "CHUNK", 4)
     monkeypatch.setattr("mechgap.measures.surroundings.SAVE_SECONDS", 0.0)
     settings = Settings("here", **QUICK)
@@ -137,6 +137,11 @@ def test_it_goes_on_where_it_was_killed(network, batch, tmp_path, monkeypatch):
     ring = whole.arrays["learned/flatness/0/loss"].reshape(3, 2)[2].mean()
     other = whole.arrays["learned/flatness/1/loss"].reshape(3, 2)[2].mean()
     assert rises["learned", 1.0] == pytest.approx((ring + other) / 2 - centre, rel=1e-4)
+    whole.arrays["learned/flatness/1/loss"][-1] = np.inf
+    rises = {(row["network"], row["radius"]): row["rise"] for row in whole.flatness()}
+    assert rises["learned", 1.0] is None
+    show_flatness(whole.flatness())
+    assert "beyond float32" in capsys.readouterr().out
     with pytest.raises(InvalidInput, match=r"another landscape \(points: 3 → 5"):
         compute(tmp_path / "part", Settings("here", **{**QUICK, "points": 5}), networks, batch,
                 nothing)  # fmt: skip

@@ -96,18 +96,22 @@ class Landscape:
         return means[:, 1:] - means[:, :1]
 
     def flatness(self) -> list[dict[str, Any]]:
-        """For every network and radius: the mean rise over pairs of directions, and its spread."""
+        """For every network and radius: the mean rise over pairs of directions, and its spread.
+
+        Both are None where some loss is too large for single precision.
+        """
         rows = []
         for network in self.networks:
             rise = self.rise(network)
             for k, radius in enumerate(self.settings.radii):
                 values = rise[:, k]
-                several = len(values) > 1
+                known = bool(np.isfinite(values).all())
+                several = known and len(values) > 1
                 rows.append(
                     {
                         "network": network,
                         "radius": radius,
-                        "rise": float(values.mean()),
+                        "rise": float(values.mean()) if known else None,
                         "std": float(values.std(ddof=1)) if several else None,
                         "pairs": len(values),
                     }

@@ -52,6 +52,8 @@ def show_flatness(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _rise_text(row: Mapping[str, Any]) -> str:
+    if row["rise"] is None:
+        return "beyond float32"
     deviation = "" if row["std"] is None else f" ± {row['std']:.2g}"
     return f"{row['rise']:.3g}{deviation}"
 

@@ -11,7 +11,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Spread:
-    """Some numbers: mean, deviation, largest, and where the mean lies."""
+    """Some percentages: mean, deviation, largest, and where the mean lies."""
 
     mean: float
     std: float | None
@@ -31,12 +31,12 @@ class Spread:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The confidence interval of the mean (Student's t); None with one seed."""
+        """The confidence interval of the mean (Student's t) within 0 to 100; None with one seed."""
         if self.std is None:
             return None
         wide = float(stats.t.ppf((1 + CONFIDENCE) / 2, self.seeds - 1))
         half = wide * self.std / self.seeds**0.5
-        return self.mean - half, self.mean + half
+        return max(0.0, self.mean - half), min(100.0, self.mean + half)
 
 
 def agree(ours: Spread, theirs: Spread) -> bool | None:

@@ -77,6 +77,9 @@ def draw_paper_figures(runs: Path, out: Path) -> list[Path]:
         raise InvalidInput(f"cannot make the folder '{out}': {error}") from error
     written = []
     for population in figure_populations().values():
+        surroundings = runs / population.name / "landscape"
+        if (surroundings / SETTINGS).exists():
+            written += draw_landscape(load_landscape(surroundings), out, population.name)
         try:
             results = load_results(runs / population.name)
         except InvalidInput:  # not measured yet
@@ -90,9 +93,6 @@ def draw_paper_figures(runs: Path, out: Path) -> list[Path]:
                 path = out / f"{figure.file(population)}.{ending}"
                 save_figure(drawn, path)
                 written.append(path)
-        surroundings = runs / population.name / "landscape"
-        if (surroundings / SETTINGS).exists():
-            written += draw_landscape(load_landscape(surroundings), out, population.name)
     return written + _draw_stability(runs, out)
 
 

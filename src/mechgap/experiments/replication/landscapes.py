@@ -50,8 +50,9 @@ class FlatnessTable:
                 pairs = str(next(row["pairs"] for row in here if row))
                 cells = [_rise(row) for row in here]
                 sharper = "-"
-                if here[0] and here[1] and here[0]["rise"] > 0:
-                    sharper = f"{here[1]['rise'] / here[0]['rise']:.2g}"
+                learned, compiled = (row["rise"] if row else None for row in here)
+                if learned and compiled and learned > 0:
+                    sharper = f"{compiled / learned:.2g}"
                 rows.append((population.name, f"{radius:g}", *cells, sharper, pairs))
         head = ("", "radius", "rise, learned", "rise, compiled", "compiled / learned",
                 "pairs of directions")  # fmt: skip
@@ -61,6 +62,8 @@ class FlatnessTable:
 def _rise(row: Any) -> str:
     if row is None:
         return "-"
+    if row["rise"] is None:
+        return "beyond float32"
     deviation = "" if row["std"] is None else f" ± {row['std']:.1e}"
     return f"{row['rise']:.1e}{deviation}"
 

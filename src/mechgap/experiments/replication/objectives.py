@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mechgap.experiments.replication.comparison import Spread, agree
 from mechgap.experiments.replication.kinds import Row, Table, duration, measures_of
+from mechgap.experiments.replication.numbers import load_numbers
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.report.measures import YARDSTICKS
@@ -46,8 +47,7 @@ class ObjectivesTable:
             cells = [_difference_text(found.get(c), first.get(c)) for c in columns]
             seeds = next((str(s.seeds) for s in found.values()), "0")
             if not found:
-                cost = duration(row.population.seconds(row.population.seeds))
-                cells[0] = f"not run: {row.population.seeds} seeds take {cost}"
+                cells[0] = _missing(row.population, results)
             rows.append((row.label, *cells, seeds, f"{row.population.recipe.train_steps:,}"))
             data.append({"row": row.label, "population": row.population.name,
                          **{c: asdict(s) for c, s in found.items()}})  # fmt: skip
@@ -58,6 +58,13 @@ class ObjectivesTable:
         head = ("", *columns.values(), "seeds", "steps")
         remarks = [f"{row.label}: {row.remark}." for row in self.rows if row.remark]
         return Rendered(name, self.caption, head, rows, [star, *remarks, *self.remarks], data)
+
+
+def _missing(population: Population, results: Path) -> str:
+    if load_numbers(results, population.name) is not None:
+        return "trained, not measured"
+    cost = duration(population.seconds(population.seeds))
+    return f"not run: {population.seeds} seeds take {cost}"
 
 
 def _yardstick_rows(

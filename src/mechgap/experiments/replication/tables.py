@@ -173,7 +173,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "as the parameters are long. Loss on the official validation graphs, seed 0.",
                 "Bellman-Ford's compiled network has edge information and no layer norm, the "
                 "learned one the reverse. DFS's compiled network has three message-passing steps "
-                "per hint, the learned one has one.",
+                "per hint, the learned one has one; its loss is that of the hint v, which it does "
+                "not claim.",
             ),
         ),
         "objectives": ObjectivesTable(
