@@ -51,7 +51,7 @@ class FlatnessTable:
                 cells = [_rise(row) for row in here]
                 sharper = "-"
                 learned, compiled = (row["rise"] if row else None for row in here)
-                if learned and compiled and learned > 0:
+                if learned and compiled and min(learned, compiled) > 0:
                     sharper = f"{compiled / learned:.2g}"
                 rows.append((population.name, f"{radius:g}", *cells, sharper, pairs))
         head = ("", "radius", "rise, learned", "rise, compiled", "compiled / learned",
