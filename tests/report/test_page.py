@@ -178,6 +178,7 @@ def test_names_are_not_markup(browser, page):
     assert "<b>bfs" in opened.tab.inner_text("section:last-of-type pre")
 
 
+@pytest.mark.slow
 def test_without_a_compiled_program(tmp_path, browser, capsys):
     simple = a_run(tmp_path / "dfs", "dfs_simplified", (0,))
     numbers = load_results(simple).numbers

@@ -13,10 +13,10 @@ from mechgap.tasks.specs import TASKS
 from mechgap.training.loss import groups_by_length, loss, loss_and_gradient
 
 CASES = [
-    pytest.param("bfs", {}, marks=pytest.mark.slow),
+    ("bfs", {}),
     pytest.param("bellman_ford", {"nb_heads": 2, "use_edge_info": True}, marks=pytest.mark.slow),
     pytest.param("dfs", {"hint_mode": "decoded_only"}, marks=pytest.mark.slow),
-    ("topological_sort", {"processor_type": "gatv2_full"}),
+    pytest.param("topological_sort", {"processor_type": "gatv2_full"}, marks=pytest.mark.slow),
 ]
 
 
