@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from mechgap.experiments.replication.rendering import FORMATS
 from mechgap.experiments.replication.status import standing
 from mechgap.experiments.replication.tables import BFS, TABLES, all_populations
 from mechgap.measures.run import measure_run
+from mechgap.measures.trajectory import Standpoint
 from mechgap.report.paper import paper_number
 from mechgap.training.store import Store
 from untrained_runs import untrained_run
@@ -158,6 +159,17 @@ def test_a_budget_is_kept_and_spent_where_rows_are_empty():
     # What has many seeds already waits for what has none.
     assert "bfs" not in plan(candidates(bfs=100), 1800.0).seeds
     assert plan(candidates(), 1.0).seeds == {}
+
+
+def test_trajectories_are_drawn_for_each_task(tmp_path):
+    for name, seeds in (("bfs_stability_paper", 2), ("bellman_ford_stability_paper", 1)):
+        path = [asdict(Standpoint(seed, step, 1.0, 0.1, "bfs", 1.0, 1.0))
+                for seed in range(seeds) for step in (0, 10)]  # fmt: skip
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "trajectory.json").write_text(json.dumps(path))
+    written = {path.name for path in draw_paper_figures(tmp_path, tmp_path / "figures")}
+    tasks = ("bfs", "bellman_ford")
+    assert written == {f"stability_{task}.{e}" for task in tasks for e in ("pdf", "png")}
 
 
 @pytest.mark.slow

@@ -36,8 +36,7 @@ class Domain:
     dtype: str = "float32"
 
     def __post_init__(self):
-        if self.nodes < 1:
-            raise InvalidInput(f"nodes must be at least 1; got {self.nodes}")
+        _check_nodes(self.nodes)
         for name in ("position_gap", "value_gap", "largest_value", "largest_weight"):
             if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise InvalidInput(f"{name} must be above 0; got {getattr(self, name)}")
@@ -51,8 +50,7 @@ class Domain:
         Distances are taken to stay below 4 (on CLRS's graphs of 64 nodes they reach about 0.9);
         counts of steps, below the number of nodes, or what each step counts times the steps.
         """
-        if nodes < 1:
-            raise InvalidInput(f"nodes must be at least 1; got {nodes}")
+        _check_nodes(nodes)
         values = []
         if isinstance(program, GraphProgram):
             values = list(program.update.values())
@@ -91,3 +89,8 @@ class Domain:
         if program.update[name.name] == Name(Side.OTHER, name.name):
             return 0.0, 1.0  # only ever copied, so within what nodes start with
         return 0.0, self.largest_value
+
+
+def _check_nodes(nodes: int) -> None:
+    if nodes < 1:
+        raise InvalidInput(f"nodes must be at least 1; got {nodes}")

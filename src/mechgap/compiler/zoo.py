@@ -54,12 +54,18 @@ def verified(specimen: Specimen, graphs: int) -> Verification:
 
 def save_all(folder: Path, nodes: int, hidden_size: int) -> list[Specimen]:
     """Every compiled program as a file of its own; refused ones have none."""
-    found = list(specimens(nodes, hidden_size))
+    kept = []
+    for specimen in specimens(nodes, hidden_size):
+        if not kept:  # the size is one that can be
+            _make(folder)
+        if specimen.compiled is not None:
+            save_compiled(specimen.compiled, folder / specimen.file_name)
+        kept.append(specimen)
+    return kept
+
+
+def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(f"cannot make the folder '{folder}': {error}") from error
-    for specimen in found:
-        if specimen.compiled is not None:
-            save_compiled(specimen.compiled, folder / specimen.file_name)
-    return found

@@ -19,7 +19,7 @@ from mechgap.errors import InvalidInput
 from mechgap.measures.results import Results
 from mechgap.report.answer import most_common
 from mechgap.report.parameters import auxiliary_figure, main_figure
-from mechgap.report.style import SERIES, STYLE, save_figure
+from mechgap.report.style import SERIES, STYLE, save_in_both
 
 COLUMN = 3.4
 """Inches: one column of a two-column page."""
@@ -63,11 +63,7 @@ def draw_figures(results: Results, compiled: Compiled | None, out: Path) -> list
         raise InvalidInput(f"cannot make the folder '{out}': {error}") from error
     written = []
     for name, draw in available_figures(results, compiled).items():
-        figure = draw()
-        for ending in ("pdf", "png"):
-            path = out / f"{name}.{ending}"
-            save_figure(figure, path)
-            written.append(path)
+        written += save_in_both(draw(), out, name)
     return written
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mechgap.measures.surroundings import LINE_FROM, LINE_TO, Landscape
-from mechgap.report.style import SERIES, STYLE, save_figure
+from mechgap.report.style import SERIES, STYLE, save_in_both
 
 COLOURS = {"learned": SERIES[0], "compiled": SERIES[1], "initial": SERIES[2]}
 FLOOR = 1e-6
@@ -31,11 +31,8 @@ def draw_landscape(landscape: Landscape, out: Path, name_of: str = "") -> list[P
         drawn["line"] = line
     written = []
     for name, draw in drawn.items():
-        figure = draw(landscape)
-        for ending in ("pdf", "png"):
-            path = out / f"landscape_{name}{name_of and '_' + name_of}.{ending}"
-            save_figure(figure, path)
-            written.append(path)
+        whole = f"landscape_{name}{name_of and '_' + name_of}"
+        written += save_in_both(draw(landscape), out, whole)
     return written
 
 

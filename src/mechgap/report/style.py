@@ -47,3 +47,11 @@ def save_figure(figure: Figure, path: Path) -> None:
     check_figure_path(path)
     with mpl.rc_context(STYLE):
         figure.savefig(path, bbox_inches="tight")
+
+
+def save_in_both(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PDF and PNG; where it is."""
+    written = [folder / f"{name}.{ending}" for ending in ("pdf", "png")]
+    for path in written:
+        save_figure(figure, path)
+    return written

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mechgap.measures.trajectory import Standpoint
-from mechgap.report.style import SERIES, STYLE, save_figure
+from mechgap.report.style import SERIES, STYLE, save_in_both
 
 _MEASURES: dict[str, Callable[[Standpoint], float | None]] = {
     "test accuracy (%)": lambda row: row.accuracy,
@@ -40,11 +40,7 @@ def show_trajectory(rows: Sequence[Standpoint]) -> None:
 
 def draw_trajectory(rows: Sequence[Standpoint], title: str, out: Path) -> list[Path]:
     """Write the figure as PDF and PNG; where it is."""
-    figure = trajectories({title: rows})
-    written = [out / f"trajectory.{ending}" for ending in ("pdf", "png")]
-    for path in written:
-        save_figure(figure, path)
-    return written
+    return save_in_both(trajectories({title: rows}), out, "trajectory")
 
 
 def trajectories(paths: Mapping[str, Sequence[Standpoint]]) -> Figure:

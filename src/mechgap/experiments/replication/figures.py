@@ -8,7 +8,13 @@ from types import MappingProxyType
 from mechgap.errors import InvalidInput
 from mechgap.experiments.gap import NODES
 from mechgap.experiments.replication.populations import Population
-from mechgap.experiments.replication.tables import BF, BFS, DFS, REGULARISED_BFS, TABLES
+from mechgap.experiments.replication.tables import (
+    BF,
+    BFS,
+    DFS,
+    REGULARISED_BFS,
+    STABILITY_ROWS,
+)
 from mechgap.measures.population import compile_reference
 from mechgap.measures.results import load_results
 from mechgap.measures.surroundings import SETTINGS, load_landscape
@@ -16,7 +22,7 @@ from mechgap.measures.trajectory import FILE as TRAJECTORY
 from mechgap.measures.trajectory import Standpoint, load_trajectory
 from mechgap.report.figures import available_figures
 from mechgap.report.landscape import draw_landscape
-from mechgap.report.style import save_figure
+from mechgap.report.style import save_in_both
 from mechgap.report.trajectory import trajectories
 
 
@@ -41,9 +47,8 @@ class PaperFigure:
 
 
 STABILITY = PaperFigure(
-    "Compiled parameters, trained on", "stability", tuple(TABLES["stability"].populations)
+    "Compiled parameters, trained on", "stability", tuple(row.population for row in STABILITY_ROWS)
 )
-
 
 FIGURES: Sequence[PaperFigure] = (
     PaperFigure("External and internal faithfulness against accuracy", "faithfulness", (BFS, BF)),
@@ -89,25 +94,17 @@ def draw_paper_figures(runs: Path, out: Path) -> list[Path]:
             if population not in figure.populations or figure.drawing not in drawings:
                 continue
             drawn = drawings[figure.drawing]()
-            for ending in ("pdf", "png"):
-                path = out / f"{figure.file(population)}.{ending}"
-                save_figure(drawn, path)
-                written.append(path)
+            written += save_in_both(drawn, out, figure.file(population))
     return written + _draw_stability(runs, out)
 
 
 def _draw_stability(runs: Path, out: Path) -> list[Path]:
     """What became of compiled parameters, a figure a task."""
     paths: dict[str, dict[str, Sequence[Standpoint]]] = {}
-    for population in STABILITY.populations:
-        if (runs / population.name / TRAJECTORY).exists():
-            label = population.suffix.replace("stability_", "").replace("_", " ")
-            known = paths.setdefault(STABILITY.file(population), {})
-            known[label] = load_trajectory(runs / population.name)
-    written = []
-    for name, several in paths.items():
-        figure = trajectories(several)
-        for ending in ("pdf", "png"):
-            written.append(out / f"{name}.{ending}")
-            save_figure(figure, written[-1])
-    return written
+    for row in STABILITY_ROWS:
+        folder = runs / row.population.name
+        if (folder / TRAJECTORY).exists():
+            of_task = paths.setdefault(STABILITY.file(row.population), {})
+            of_task[row.label] = load_trajectory(folder)
+    drawn = (save_in_both(trajectories(each), out, name) for name, each in paths.items())
+    return [path for both in drawn for path in both]
