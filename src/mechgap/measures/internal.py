@@ -148,12 +148,12 @@ def _internal_gap(attention: Attention, truth: GroundTruth, data: Data) -> dict[
     def of_hints(rows: Array) -> Array:
         """The phases of a hint step beside each other, as so many more rows."""
         several = rows.reshape(data.batch.steps, truth.phases, *rows.shape[1:])
-        return jnp.concatenate(list(jnp.moveaxis(several, 1, 0)), axis=-1)
+        return jnp.moveaxis(several, 1, 2).reshape(data.batch.steps, rows.shape[1], -1)
 
     def of_phases(rows: Array) -> Array:
         """Every phase as one step."""
         several = rows.reshape(data.batch.steps, truth.phases, *rows.shape[1:])
-        return jnp.concatenate(list(several), axis=-1)
+        return jnp.moveaxis(several, 0, 2).reshape(truth.phases, rows.shape[1], -1)
 
     star = truth.attention[:, :, 0]
     apart = row_l1(attention, star)

@@ -5,7 +5,9 @@ squared error (lower is better). Predictions are raw, as networks give them.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
@@ -40,14 +42,12 @@ def hint_scores_along_time(
     batch: Batch, predictions: Mapping[str, Array]
 ) -> dict[str, Float[Array, "steps"]]:
     """The score of each hint at each step, over the samples that still run (0 if none)."""
+    running = jnp.arange(1, batch.max_hints)[:, None] < batch.lengths
     scores = {}
     for f in batch.task.hints:
-        steps = []
-        for time in range(1, batch.max_hints):
-            running = time < batch.lengths
-            score = _score(f, batch.hints[f.name][time], predictions[f.name][time - 1], running)
-            steps.append(jnp.where(jnp.any(running), score, 0.0))
-        scores[f.name] = jnp.stack(steps) if steps else jnp.zeros(0)
+        truth = batch.hints[f.name][1:]
+        each = jax.vmap(partial(_score, f))(truth, predictions[f.name][: len(truth)], running)
+        scores[f.name] = jnp.where(jnp.any(running, axis=1), each, 0.0)
     return scores
 
 
