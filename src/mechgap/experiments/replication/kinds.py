@@ -111,9 +111,7 @@ def _accuracy_cells(row: Row, data: Mapping[str, Any]) -> Sequence[str]:
     paper, ours, steps = data["paper"], data["ours"], f"{data['steps']:,}"
     theirs = (spread_text(paper), str(paper["seeds"])) if paper else ("-", "-")
     if ours is None:
-        cost = duration(data["estimated_seconds"])
-        missing = f"not run: {row.population.seeds} seeds take {cost}"
-        return (row.label, *theirs, missing, "0", steps, "-", "-")
+        return (row.label, *theirs, not_run(row.population), "0", steps, "-", "-")
     verdict = {True: "yes", False: "no", None: "-"}[data["agree"]]
     interval = _interval_text(ours["interval"])
     return (row.label, *theirs, spread_text(ours), str(ours["seeds"]), steps, interval, verdict)
@@ -229,6 +227,12 @@ def measures_of(results: Path, population: Population) -> Mapping[str, Any] | No
     """What was measured of a population; None where it was not."""
     numbers = load_numbers(results, population.name)
     return None if numbers is None else numbers.get("measures")
+
+
+def not_run(population: Population) -> str:
+    """What stands where a number would, with its cost."""
+    cost = duration(population.seconds(population.seeds))
+    return f"not run: {population.seeds} seeds take {cost}"
 
 
 def duration(seconds: float) -> str:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mechgap.experiments.replication.comparison import Spread, agree
-from mechgap.experiments.replication.kinds import Row, Table, duration, measures_of
+from mechgap.experiments.replication.kinds import Row, Table, measures_of, not_run
 from mechgap.experiments.replication.numbers import load_numbers
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
@@ -63,8 +63,7 @@ class ObjectivesTable:
 def _missing(population: Population, results: Path) -> str:
     if load_numbers(results, population.name) is not None:
         return "trained, not measured"
-    cost = duration(population.seconds(population.seeds))
-    return f"not run: {population.seeds} seeds take {cost}"
+    return not_run(population)
 
 
 def _yardstick_rows(

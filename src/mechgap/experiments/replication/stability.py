@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mechgap.experiments.replication.comparison import Spread, agree
-from mechgap.experiments.replication.kinds import Table, duration, spread_text
+from mechgap.experiments.replication.kinds import Table, not_run, spread_text
 from mechgap.experiments.replication.numbers import load_numbers
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
@@ -124,9 +124,7 @@ def _cells(row: StabilityRow, data: Mapping[str, Any]) -> Sequence[str]:
     paper = spread_text(data["paper"]) if data["paper"] else "-"
     steps = f"{data['steps']:,}"
     if data["ours"] is None:
-        cost = duration(row.population.seconds(row.population.seeds))
-        missing = f"not run: {row.population.seeds} seeds take {cost}"
-        return (row.label, paper, missing, "-", "-", "-", "-", "0", steps, "-")
+        return (row.label, paper, not_run(row.population), "-", "-", "-", "-", "0", steps, "-")
 
     def both(measure: str) -> str:
         start, end = data[f"{measure}_start"], data[f"{measure}_end"]
