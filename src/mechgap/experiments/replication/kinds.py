@@ -73,7 +73,8 @@ class AccuracyTable:
 
     def rendered(self, name: str, results: Path) -> Rendered:
         """Mean ± std (max) of both, our interval, and whether they agree."""
-        head = ("", "paper (%)", "seeds", "ours (%)", "seeds", "steps", "95 % interval", "agree")
+        head = ("", "paper (%)", "seeds", "ours (%)", "seeds", "steps", "95 % interval", "agree",
+                "last (%)")  # fmt: skip
         found = [_compared(row, results) for row in self.rows]
         remarks = [f"{row.label}: {row.remark}." for row in self.rows if row.remark]
         return Rendered(
@@ -94,7 +95,10 @@ def _compared(row: Row, results: Path) -> dict[str, Any]:
     if printed is not None:
         paper = Spread(printed["mean"], printed["std"], printed["max"], printed["n"])
     numbers = load_numbers(results, row.population.name)
-    ours = None if numbers is None else Spread.of([100 * a for a in numbers["accuracy"]])
+    ours, last = None, None
+    if numbers is not None:
+        ours = Spread.of([100 * a for a in numbers["accuracy"]])
+        last = Spread.of([100 * a for a in numbers["accuracy_last"]])
     return {
         "row": row.label,
         "population": row.population.name,
@@ -102,6 +106,7 @@ def _compared(row: Row, results: Path) -> dict[str, Any]:
         "paper": asdict(paper) if paper else None,
         "ours": {**asdict(ours), "interval": ours.interval} if ours else None,
         "agree": agree(ours, paper) if ours and paper and recipe == full else None,
+        "last": asdict(last) if last else None,
         "diverged": [] if numbers is None else list(numbers["diverged"]),
         "estimated_seconds": row.population.seconds(row.population.seeds) if not ours else None,
     }
@@ -111,10 +116,12 @@ def _accuracy_cells(row: Row, data: Mapping[str, Any]) -> Sequence[str]:
     paper, ours, steps = data["paper"], data["ours"], f"{data['steps']:,}"
     theirs = (spread_text(paper), str(paper["seeds"])) if paper else ("-", "-")
     if ours is None:
-        return (row.label, *theirs, not_run(row.population), "0", steps, "-", "-")
+        return (row.label, *theirs, not_run(row.population), "0", steps, "-", "-", "-")
     verdict = {True: "yes", False: "no", None: "-"}[data["agree"]]
     interval = _interval_text(ours["interval"])
-    return (row.label, *theirs, spread_text(ours), str(ours["seeds"]), steps, interval, verdict)
+    last = spread_text({**data["last"], "largest": None})
+    measured = (spread_text(ours), str(ours["seeds"]), steps, interval, verdict, last)
+    return (row.label, *theirs, *measured)
 
 
 def spread_text(spread: Mapping[str, Any]) -> str:

@@ -15,6 +15,8 @@ by hand. Accuracy is that of outputs on the test graphs, in percent: mean ± sta
 (largest) over seeds, each seed with the parameters of its best validation score. *Agree*: the means
 differ by no more than chance would have it (Welch's test at 5 %, with the paper's deviation and
 seeds). A mean of few seeds agrees with much; the interval says how much.
+*Last*: the same seeds with the parameters of the last step. The best validation score is the first
+that is reached, as in dm-clrs, and where that is early the last parameters are better.
 
 `mechgap reproduce TABLE` trains (or goes on with) what a table needs; `mechgap reproduce all
 --budget 2h` spends a given time where it tells most; `mechgap reproduce status` shows what is done.
