@@ -203,6 +203,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "ablation_simplified": {**_ABLATION, "simplify_decoders": True},
         "edge_info_default": _EDGE_INFO,
         "edge_info": {**_EDGE_INFO, "use_edge_info": True},
+        "edge_info_mixed": {"use_edge_info": True},
         "ablation_pre_att_bias": {**_ABLATION, "use_pre_att_bias": True},
         "ablation_both": {**_ABLATION, "use_edge_info": True, "use_pre_att_bias": True},
         "minimal_pre_att_bias": {**_ABLATION, "hidden_size": 4, "use_pre_att_bias": True},

@@ -56,6 +56,11 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             (
                 Row("default", Population("bellman_ford", "edge_info_default", 4)),
                 Row("edge information", Population("bellman_ford", "edge_info", 4)),
+                Row(
+                    "edge information, mixed sizes",
+                    Population("bellman_ford", "edge_info_mixed", 2),
+                    "the same number of the paper, beside training on 4 to 16 nodes",
+                ),
             ),
             (
                 "The settings say length_generalize = false, but the printed maxima fit k/2048: "
