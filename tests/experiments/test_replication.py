@@ -17,6 +17,7 @@ from mechgap.experiments.replication import tables
 from mechgap.experiments.replication.budget import Candidate, plan
 from mechgap.experiments.replication.comparison import Spread, agree
 from mechgap.experiments.replication.figures import FIGURES, draw_paper_figures
+from mechgap.experiments.replication.joining import joined
 from mechgap.experiments.replication.kinds import AccuracyTable, Row
 from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
 from mechgap.experiments.replication.page import replication_page
@@ -203,6 +204,30 @@ def test_a_table_is_trained_shown_and_not_trained_twice(tmp_path, monkeypatch, c
     shown = capsys.readouterr()
     assert "to train" not in shown.err
     assert "95 % interval" in shown.out
+
+    # The run is lost, its numbers are not: only further seeds are trained, and join them.
+    shutil.rmtree(tmp_path / "runs")
+    for _ in range(2):
+        reproduce("tiny", steps=2, seeds=3, **places)
+    assert "bfs_tiny_2_steps: 1 seeds" in capsys.readouterr().err
+    more = load_numbers(tmp_path / "results", "bfs_tiny_2_steps")
+    assert more is not None
+    assert (more["seed"], more["measures"]["seed"]) == ([0, 1, 2], [0, 1, 2])
+    assert more["accuracy"][:2] == kept["accuracy"]
+    assert more["measures"]["external"][:2] == kept["measures"]["external"]
+    assert more["measures"]["correlation"]["external"]["n"] == 3
+    assert more["measures"]["solutions"] == {**kept["measures"]["solutions"], "seeds": 2}
+    assert [each["seed"] for each in more["earlier"]] == [[0, 1]]
+    with Store.reading(tmp_path / "runs" / "bfs_tiny_2_steps") as store:
+        assert [row.seed for row in store.seeds()] == [2]
+
+
+def test_numbers_of_another_recipe_are_not_joined(measured):
+    kept = load_numbers(measured / "results", "bfs")
+    assert kept is not None
+    new = {**kept, "seed": [7], "recipe": {**kept["recipe"], "train_steps": 1}}
+    with pytest.raises(InvalidInput, match="another recipe \\(it differs in train_steps\\)"):
+        joined(kept, new)
 
 
 @pytest.mark.slow

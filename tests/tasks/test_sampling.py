@@ -42,6 +42,12 @@ def test_graphs_have_dm_clrs_distribution(task, p):
     assert same_distribution(ours.lengths, lengths) > 1e-3
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_traces_of_fixed_length_all_have_it(task):
+    lengths = sample(task, jax.random.key(3), batch_size=64, nodes=NODES).lengths
+    assert all(lengths == TASKS[task].max_hints(NODES)) == TASKS[task].fixed_length
+
+
 def test_acyclic_graphs_have_edges_one_way_along_any_order():
     A = np.asarray(
         sample("topological_sort", jax.random.key(0), batch_size=4000, nodes=4, p=(0.8,)).inputs[

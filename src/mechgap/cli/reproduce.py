@@ -5,7 +5,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -130,7 +130,7 @@ def _train_all(populations: Iterable["Population"], seeds: int | None, places: _
         names = ", ".join(f"{s.population.name} ({s.wanted} seeds)" for s in missing)
         _say(f"to train: {names}; about {duration(sum(s.seconds for s in missing))} here")
     for s in missing:
-        _train(s.population, s.wanted, places, math.inf)
+        _train(s.population, s.to_train, places, math.inf)
     for s in found:
         if s not in missing:  # what was trained is kept already
             _keep_numbers(s.population, places)
@@ -164,7 +164,8 @@ def _spend(seconds: float, places: _Places) -> None:
     names = ", ".join(f"{name} ({count} seeds)" for name, count in planned.seeds.items())
     _say(f"to train, in this order: {names}; about {duration(planned.seconds)} here")
     for name, count in planned.seeds.items():
-        if not _train(populations[name], count, places, began + seconds):
+        s = standing(populations[name], count, places.runs, places.results)
+        if not _train(s.population, s.to_train, places, began + seconds):
             _say("the time is spent; the same command goes on from here")
             break
     for population in populations.values():
@@ -173,15 +174,17 @@ def _spend(seconds: float, places: _Places) -> None:
         _say(f"without any number still: {', '.join(planned.without)}")
 
 
-def _train(population: "Population", seeds: int, places: _Places, deadline: float) -> bool:
+def _train(
+    population: "Population", seeds: Sequence[int], places: _Places, deadline: float
+) -> bool:
     from mechgap.training.local import forget_programs
 
-    _say(f"{population.name}: {seeds} seeds, {population.recipe.train_steps:,} steps")
+    _say(f"{population.name}: {len(seeds)} seeds, {population.recipe.train_steps:,} steps")
     folder = places.runs / population.name
     try:
         return train_with_progress(
             population.recipe,
-            range(seeds),
+            seeds,
             folder,
             places.engine,
             deadline=deadline,
@@ -195,7 +198,8 @@ def _train(population: "Population", seeds: int, places: _Places, deadline: floa
 def _keep_numbers(population: "Population", places: _Places) -> None:
     """Measure what is finished and write its numbers."""
     from mechgap.experiments.gap import measured_run
-    from mechgap.experiments.replication.numbers import numbers_of, save_numbers
+    from mechgap.experiments.replication.joining import joined
+    from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
     from mechgap.measures.trajectory import measure_trajectory
     from mechgap.report.progress import Steps
 
@@ -208,7 +212,8 @@ def _keep_numbers(population: "Population", places: _Places) -> None:
             measure_trajectory(folder, shown.tell)
     numbers = numbers_of(folder)
     assert numbers is not None
-    save_numbers(places.results, population.name, numbers)
+    kept = load_numbers(places.results, population.name)
+    save_numbers(places.results, population.name, joined(kept, numbers))
 
 
 def _make_landscapes(places: _Places) -> None:

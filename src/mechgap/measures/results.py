@@ -74,7 +74,7 @@ def results_of(measured: PopulationMeasures, which: str, diverged: Sequence[int]
         "correlation": {k: c.data() if c else None for k, c in correlations.items()},
         "solutions": _solutions(measured),
     }
-    return Results(_without_nan(numbers), series)
+    return Results(without_nan(numbers), series)
 
 
 def save_results(folder: Path, results: Results) -> None:
@@ -184,11 +184,11 @@ def _beside_paper(name: str, ours: Mapping[str, float] | None) -> dict[str, Any]
     return {"printed": printed, "nearest_form": nearest, "ours_over_printed": ratio}
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {k: _without_nan(v) for k, v in value.items()}
+        return {k: without_nan(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(v) for v in value]
+        return [without_nan(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

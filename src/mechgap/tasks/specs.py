@@ -60,6 +60,8 @@ class Task:
     """A graph of n nodes has at most this many times n hints,"""
     more_hints: int = 0
     """and this many more."""
+    fixed_length: bool = False
+    """Whether every graph has all of them."""
     directed: bool = False
     acyclic: bool = False
     weighted: bool = False
@@ -158,6 +160,7 @@ _ALL = (
             _hint("time", Type.SCALAR, Location.GRAPH),
         ),
         hints_per_node=3,
+        fixed_length=True,
         directed=True,
         has_source=False,
     ),
@@ -188,6 +191,7 @@ _ALL = (
         summary="dfs with the hints pi_h and color only (the paper's variant)",
         features=(_POS, _A, _ADJ, _PI, _PI_H, _COLOR),
         hints_per_node=3,
+        fixed_length=True,
         directed=True,
         has_source=False,
         in_dm_clrs=False,

@@ -84,7 +84,7 @@ def loss_and_gradient(
                 network, cut, group_key, objective, counts, steps
             )
 
-        if group.steps <= 2 * few_steps:
+        if group.task.fixed_length or group.steps <= 2 * few_steps:
             found = within(group.max_hints)
         else:
             found = jax.lax.cond(

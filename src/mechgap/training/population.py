@@ -21,6 +21,7 @@ from mechgap.tasks.batch import Batch
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.tasks.scores import output_scores
+from mechgap.tasks.specs import get_task
 from mechgap.training import narrow
 from mechgap.training.loss import Objective, by_length, groups_by_length, loss_and_gradient
 from mechgap.training.recipe import Recipe, Regularizer
@@ -175,6 +176,8 @@ def _groups(recipe: Recipe, nodes: int) -> int:
     More groups run fewer steps for nothing; fewer have larger matrices, which wide networks need.
     """
     size = recipe.batch_size
+    if get_task(recipe.task).fixed_length:  # no group would be shorter than another
+        return 1
     counts = (1, 2, 4, 8) if _is_narrow(recipe) else (1, 2, 4)
     rows = 16 if _is_narrow(recipe) else 112
     fitting = [k for k in counts if size % k == 0 and size * nodes >= rows * k]

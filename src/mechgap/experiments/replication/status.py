@@ -20,6 +20,8 @@ class Standing:
     finished: int
     """Seeds whose numbers are known, in `results/` or in the run."""
     wanted: int
+    to_train: tuple[int, ...]
+    """The wanted seeds but for those whose numbers are all that is left of them."""
     share: float
     """Of the wanted seeds' steps, how much is done."""
     running: bool
@@ -54,20 +56,26 @@ class Standing:
 def standing(population: Population, seeds: int | None, runs: Path, results: Path) -> Standing:
     """How a population stands, by what is in both folders."""
     wanted = population.seeds if seeds is None else seeds
-    folder = runs / population.name
-    numbers = load_numbers(results, population.name)
-    finished = len(numbers["seed"]) if numbers else 0
-    done = finished * population.recipe.train_steps
-    rate = None
+    folder, steps = runs / population.name, population.recipe.train_steps
+    numbers = load_numbers(results, population.name) or {"seed": [], "diverged": {}}
+    rows, rate = [], None
     if (folder / DATABASE).exists():
         with Store.reading(folder) as store:
             rows, rate = store.seeds(), store.rate
-        finished = max(finished, sum(row.state == "finished" for row in rows))
-        done = max(done, sum(row.step for row in rows if row.seed < wanted))
-    share = min(1.0, done / (wanted * population.recipe.train_steps))
-    if finished >= wanted:
-        share = 1.0
-    return Standing(population, finished, wanted, share, _locked(folder), rate or population.rate)
+    done = dict.fromkeys(numbers["seed"], steps)
+    done |= {row.seed: row.step for row in rows if row.seed not in done}
+    finished = {*numbers["seed"], *(row.seed for row in rows if row.state == "finished")}
+    gone = {*numbers["seed"], *map(int, numbers["diverged"])} - {row.seed for row in rows}
+    share = sum(done.get(seed, 0) for seed in range(wanted)) / (wanted * steps)
+    return Standing(
+        population,
+        len(finished),
+        wanted,
+        tuple(seed for seed in range(wanted) if seed not in gone),
+        1.0 if len(finished) >= wanted else share,
+        _locked(folder),
+        rate or population.rate,
+    )
 
 
 def table_state(states: Iterable[str]) -> str:
