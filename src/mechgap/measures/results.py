@@ -185,6 +185,7 @@ def _beside_paper(name: str, ours: Mapping[str, float] | None) -> dict[str, Any]
 
 
 def without_nan(value: Any) -> Any:
+    """Plain values in which what is not a number is None, as JSON can hold them."""
     if isinstance(value, Mapping):
         return {k: without_nan(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
