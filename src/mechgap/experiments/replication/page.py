@@ -20,6 +20,9 @@ that is reached, as in dm-clrs, and where that is early the last parameters are 
 
 `mechgap reproduce TABLE` trains (or goes on with) what a table needs; `mechgap reproduce all
 --budget 2h` spends a given time where it tells most; `mechgap reproduce status` shows what is done.
+Runs and numbers of your own are kept in `reproduction/`. With `--results results` you go on from
+these: seeds whose numbers are here are not trained again, further ones join them. Only distances
+between solutions need networks, which are not kept here, so they are of seeds trained together.
 """
 
 
