@@ -9,14 +9,13 @@ certified. A graph counts only if it lies inside the certificate; not one miss i
 """
 
 import argparse
-import json
 from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from measuring import RESULTS, save
+from measuring import earlier, save
 from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
@@ -134,8 +133,7 @@ def attack(compiled: Compiled, nodes: int, graphs: int, rng: Rng) -> Verificatio
 
 def _rows_so_far(graphs: int) -> list[dict[str, Any]]:
     """What an earlier, stopped run with as many graphs has done."""
-    path = RESULTS / "attack.json"
-    stored = json.loads(path.read_text()) if path.exists() else {}
+    stored = earlier("attack")
     return stored["compiled"] if stored.get("graphs_each") == graphs else []
 
 

@@ -3,14 +3,14 @@
     python benchmarks/compiled.py [--graphs 256] [--only dfs dijkstra]
 
 Verified on CLRS-30's official test and validation sets and on new graphs of 64 nodes. With `--only`
-the rows of other programs stay as they were measured before, if they were.
+the rows of other programs stay as they were measured before, if they were; with `--only` and no
+name, a stopped run goes on.
 """
 
 import argparse
-import json
 from typing import Any
 
-from measuring import RESULTS, save
+from measuring import earlier, save
 from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
@@ -84,17 +84,14 @@ def main() -> None:
     parser.add_argument("--graphs", type=int, default=256)
     parser.add_argument("--only", nargs="*", choices=LIBRARY, default=list(LIBRARY))
     arguments = parser.parse_args()
-    stored = RESULTS / "compiled.json"
-    before = json.loads(stored.read_text())["compiled"] if stored.exists() else []
+    before = earlier("compiled").get("compiled", [])
     known = {(r["program"], r["target"]): r for r in before if r["program"] not in arguments.only}
-    for program in LIBRARY.values():
-        for target in TARGETS.values():
-            place = program.name, target.name
-            if place not in known:
-                known[place] = row(program, target, arguments.graphs)
-                print(known[place], flush=True)
     places = [(program, target) for program in LIBRARY for target in TARGETS]
-    save("compiled", {"compiled": [known[place] for place in places]})
+    for place in places:
+        if place not in known:
+            known[place] = row(LIBRARY[place[0]], TARGETS[place[1]], arguments.graphs)
+            print(known[place], flush=True)
+            save("compiled", {"compiled": [known[p] for p in places if p in known]})
 
 
 if __name__ == "__main__":

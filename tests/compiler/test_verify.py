@@ -15,7 +15,7 @@ from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
-from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
+from mechgap.compiler.verify import attention_off, fresh_graphs, posed_batch, verify
 from mechgap.errors import InvalidInput
 from mechgap.network.trace import run
 from mechgap.programs.interpreter import interpret
@@ -206,3 +206,15 @@ def test_run_refuses_what_is_outside_the_certificate():
     tied[1, 3] = tied[3, 1] = 0.4
     with pytest.raises(InvalidInput, match="competing values closer than certified"):
         run(made.network, from_graphs("bellman_ford", tied, 0), within=made)
+
+
+def test_attention_is_off_by_its_largest_difference():
+    rng = np.random.default_rng(0)
+    attention = rng.dirichlet(np.ones(5), (3, 4, 5))
+    attention[0, 0, 0] = [0.5, 0.5, 0, 0, 0]
+    attention[1, 1] = np.eye(5)
+    senders = rng.integers(0, 5, (3, 4, 5))
+    senders[1, 1] = np.arange(5)
+    expected = np.abs(attention - np.eye(5)[senders]).max((-1, -2))
+    assert expected[1, 1] == 0
+    assert attention_off(attention.copy(), senders) == pytest.approx(expected)

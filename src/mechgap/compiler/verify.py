@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import Float, Int
 
 from mechgap.compiler.compile import Compiled
 from mechgap.network.trace import run
@@ -152,7 +153,7 @@ class _Comparison:
         trace = run(compiled.network, batch)
         self.predicted = {name: np.asarray(raw) for name, raw in trace.hints.items()}
         self.outputs = {name: np.asarray(raw) for name, raw in trace.outputs.items()}
-        off = np.abs(np.asarray(trace.attention).mean(2) - self.meaning.attention).max((-1, -2))
+        off = attention_off(np.asarray(trace.attention).mean(2), self.meaning.senders)
         counted = np.asarray(trace.valid) * self.inside
         self.attention = float(np.max(off * counted, initial=0.0))
         self.missed = np.zeros(batch.size, bool)
@@ -256,3 +257,14 @@ class _Comparison:
                 inside=bool(self.inside[graph]),
             )
         return Agreement(int(wrong.sum()), int(valid.sum()))
+
+
+def attention_off(
+    attention: Float[np.ndarray, "time batch receivers senders"],
+    senders: Int[np.ndarray, "time batch receivers"],
+) -> Float[np.ndarray, "time batch"]:
+    """The largest difference from attention to these senders alone. Overwrites the attention."""
+    there = senders[..., None]
+    missing = np.abs(1 - np.take_along_axis(attention, there, axis=-1))
+    np.put_along_axis(attention, there, missing, axis=-1)
+    return attention.max((-1, -2))
