@@ -49,8 +49,9 @@ def main() -> None:
             with contextlib.suppress(Stopped):
                 train(recipe, seeds, Path(folder), engine, watcher=clock)
         forget_programs()
-        rates[name] = float(f"{clock.rate:.3g}")
-        print(f"{name}: {rates[name]:,} seed-steps/s", flush=True)
+        rate = float(f"{clock.rate:.3g}")
+        rates[population.unshortened_name] = rate
+        print(f"{name}: {rate:,} seed-steps/s", flush=True)
         FILE.write_text(json.dumps(dict(sorted(rates.items())), indent=1) + "\n")
 
 

@@ -58,6 +58,11 @@ class Population:
         )
 
     @property
+    def unshortened_name(self) -> str:
+        """Its name without a number of steps: what its speed is kept by."""
+        return self.name.removesuffix(f"_{self.recipe.train_steps}_steps")
+
+    @property
     def rate(self) -> float:
         """Seed-steps per second on the machine of `benchmarks/rates.py`: two cores.
 
@@ -65,8 +70,8 @@ class Population:
         step by step.
         """
         rates = _rates()
-        name = self.name.removesuffix(f"_{self.recipe.train_steps}_steps")
-        return rates.get(name, rates[self.task] / self.recipe.nb_msg_passing_steps)
+        usual = rates[self.task] / self.recipe.nb_msg_passing_steps
+        return rates.get(self.unshortened_name, usual)
 
     def seconds(self, seeds: int, rate: float | None = None) -> float:
         """How long so many seeds take."""
