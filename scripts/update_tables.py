@@ -45,10 +45,12 @@ def compiled_programs() -> str:
         " | new graphs |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    refused = []
+    refused: dict[tuple[str, str], list[str]] = {}
     for row in results("compiled")["compiled"]:
         if "refused" in row:
-            refused.append(f"- `{row['program']}` in `{row['target']}`: {row['refused']}")
+            reasons = row["refused"].removeprefix(f"{row['program']} cannot compile: ")
+            said = reasons.replace(f" in {row['target']} ", " there ")
+            refused.setdefault((row["program"], said), []).append(f"`{row['target']}`")
             continue
         checked = [row[name] for name in ("test", "validation", "new")]
         scores = " | ".join(
@@ -59,7 +61,11 @@ def compiled_programs() -> str:
             f"| {row['program']} | {row['target']} | {row['parameters_128']:,}"
             f" | {row['smallest_hidden_size']} | {row['value_gap_8_steps']:.1e} | {scores} |"
         )
-    return "\n".join([*rows, "", "Refused:", "", *refused]) + "\n"
+    reasons = [
+        f"- `{program}` in {', '.join(targets)}: {said}"
+        for (program, said), targets in refused.items()
+    ]
+    return "\n".join([*rows, "", "Refused:", "", *reasons]) + "\n"
 
 
 def attacked() -> str:
