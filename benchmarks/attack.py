@@ -156,7 +156,7 @@ def main() -> None:
                 size = nodes if target.pre_attention_bias else 64
                 try:
                     # Layer norm depends on how many units it spans; nothing else does.
-                    enough = 40 if isinstance(program, PhasedProgram) else 8
+                    enough = 80 if isinstance(program, PhasedProgram) else 8
                     hidden = 128 if target.layer_norm else enough
                     compiled = compile_program(
                         program, target, Domain.regular(program, size), hidden_size=hidden
