@@ -169,6 +169,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "trained on the usual sizes and tested on 64. Accuracy is that of the last "
                 "parameters.",
                 "Noise: the deviation of each filter, as a share of its norm.",
+                "Compiled DFS is no minimum of the loss: v, d and f are hints that it does not "
+                "claim, and whose error is large at the start.",
             ),
         ),
         "landscapes": FlatnessTable(
