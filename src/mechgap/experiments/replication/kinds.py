@@ -213,7 +213,9 @@ class SolutionsTable:
             measures = measures_of(results, population)
             found = measures and measures["solutions"]
             data.append({"population": population.name, "ours": found})
-            seeds = str(found.get("seeds", len(measures["seed"]))) if measures else "0"
+            seeds = "0"
+            if measures and found:
+                seeds = str(found.get("seeds", len(measures["seed"])))
             for label, key in (
                 ("between learned", "mean_between"),
                 ("closest to compiled", "closest_to_compiled"),
