@@ -125,7 +125,7 @@ def _train_all(populations: Iterable["Population"], seeds: int | None, places: _
     from mechgap.experiments.replication.status import standing
 
     found = [standing(p, seeds, places.runs, places.results) for p in populations]
-    missing = [s for s in found if s.finished < s.wanted]
+    missing = [s for s in found if s.finished < s.wanted and s.to_train]
     if missing:
         names = ", ".join(f"{s.population.name} ({s.wanted} seeds)" for s in missing)
         _say(f"to train: {names}; about {duration(sum(s.seconds for s in missing))} here")
@@ -165,7 +165,7 @@ def _spend(seconds: float, places: _Places) -> None:
     _say(f"to train, in this order: {names}; about {duration(planned.seconds)} here")
     for name, count in planned.seeds.items():
         s = standing(populations[name], count, places.runs, places.results)
-        if not _train(s.population, s.to_train, places, began + seconds):
+        if s.to_train and not _train(s.population, s.to_train, places, began + seconds):
             _say("the time is spent; the same command goes on from here")
             break
     for population in populations.values():
