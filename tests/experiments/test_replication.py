@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -15,7 +16,7 @@ from mechgap.cli.reproduce import reproduce
 from mechgap.errors import InvalidInput
 from mechgap.experiments.replication import tables
 from mechgap.experiments.replication.budget import Candidate, plan
-from mechgap.experiments.replication.comparison import Spread, agree
+from mechgap.experiments.replication.comparison import Spread, agree, correlations_agree
 from mechgap.experiments.replication.figures import FIGURES, draw_paper_figures
 from mechgap.experiments.replication.joining import joined
 from mechgap.experiments.replication.kinds import AccuracyTable, Row
@@ -82,6 +83,21 @@ def test_agreement_is_welchs():
     assert Spread.of(ours).interval == pytest.approx(expected)
 
 
+def test_correlations_of_one_law_agree_nineteen_times_in_twenty():
+    """8 and 108 seeds, drawn from the same normal distribution: the test errs as often as said."""
+    rng = np.random.default_rng(0)
+
+    def coefficient(count):
+        x, noise = rng.standard_normal((2, count))
+        return float(np.corrcoef(x, 0.6 * x + 0.8 * noise)[0, 1]), count
+
+    verdicts = [correlations_agree(coefficient(8), coefficient(108)) for _ in range(4000)]
+    assert np.mean([v is True for v in verdicts]) == pytest.approx(0.95, abs=0.015)
+    assert correlations_agree((1.0, 8), (0.2, 108)) is False
+    assert correlations_agree((None, 2), (0.2, 108)) is None
+    assert correlations_agree((0.9, 3), (0.2, 108)) is None
+
+
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     """Runs and results of a small BFS population that is measured."""
@@ -121,6 +137,45 @@ def test_tables_in_every_format(measured, name, format):
         assert not re.search(r"(?<!\\)[%_&#](?! )", re.sub(r"\\label\{.*?\}", "", shown[0]))
     else:
         assert with_numbers.caption.split()[0] in shown[0]
+
+
+def test_correlations_stand_beside_the_papers():
+    """Those of a population that the paper has not are shown alone."""
+    kept = load_numbers(RESULTS, "bfs")
+    assert kept is not None
+    table = TABLES["correlations"].rendered("correlations", RESULTS)
+    assert {len(row) for row in table.rows} == {len(table.head)}
+    for row in table.data:
+        kind, test = row["row"].split(", ")
+        x, y = (
+            kept["measures"][key]
+            for key in ("accuracy", {"external": "external", "internal": "internal_tv"}[kind])
+        )
+        expected = {"Pearson r": stats.pearsonr, "Spearman ρ": stats.spearmanr}[test](x, y)
+        assert row["ours"]["value"] == pytest.approx(float(np.asarray(expected)[0]), abs=1e-4)
+        assert row["paper"] is not None
+    alone = TABLES["correlations_elsewhere"].rendered("correlations_elsewhere", RESULTS)
+    assert "paper" not in alone.head
+    assert {len(row) for row in alone.rows} == {len(alone.head)}
+    assert len(alone.rows) == 4 * len(TABLES["correlations_elsewhere"].populations)
+
+
+def test_seeds_that_diverged_are_not_trained_again(tmp_path, monkeypatch, capsys):
+    """Their numbers cannot come: a run that is lost is not made anew for them."""
+    kept = load_numbers(RESULTS, "bfs")
+    assert kept is not None
+    lost = {str(seed): 17 for seed in kept["seed"][2:]}
+    first = {key: kept[key][:2] for key in ("seed", "accuracy", "accuracy_last")}
+    save_numbers(tmp_path, "bfs", {**kept, **first, "measures": None, "diverged": lost})
+    found = standing(BFS, None, tmp_path / "runs", tmp_path)
+    assert (found.state, found.to_train) == ("partly", ())
+    table = AccuracyTable("A table", (Row("bfs", BFS),))
+    monkeypatch.setattr(tables, "TABLES", {"a_table": table})
+    reproduce("a_table", format="markdown", runs=tmp_path / "runs", results=tmp_path)
+    shown = capsys.readouterr()
+    assert "to train" not in shown.err
+    assert not (tmp_path / "runs").exists()
+    assert "seeds 2, 3, 4, 5, 6, 7 diverged and are not counted" in shown.out
 
 
 def test_a_row_says_what_is_missing_and_what_it_costs(measured):

@@ -57,3 +57,21 @@ def agree(ours: Spread, theirs: Spread) -> bool | None:
         ours.mean, ours.std, ours.seeds, theirs.mean, theirs.std, theirs.seeds, equal_var=False
     )
     return bool(found.pvalue >= 1 - CONFIDENCE)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def correlations_agree(ours: tuple[float | None, int], theirs: tuple[float, int]) -> bool | None:
+    """Whether two coefficients, each with its seeds, differ by no more than chance would have it.
+
+    Fisher's z at 5 %. None where there is no coefficient, or too few seeds for a test.
+
+    >>> correlations_agree((0.2, 64), (0.1, 128)), correlations_agree((0.9, 8), (-0.1, 128))
+    (True, False)
+    """
+    (r, n), (paper_r, paper_n) = ours, theirs
+    if r is None or n <= 3:
+        return None
+    deviation = (1 / (n - 3) + 1 / (paper_n - 3)) ** 0.5
+    # Every ordering the same gives ±1, whose z is infinite: further than any chance.
+    with np.errstate(divide="ignore"):
+        distance = abs(np.arctanh(r) - np.arctanh(paper_r))
+    return bool(distance <= stats.norm.ppf((1 + CONFIDENCE) / 2) * deviation)

@@ -1,4 +1,4 @@
-"""Kinds of tables: accuracies, correlations, distances between solutions.
+"""Kinds of tables: accuracies, distances between solutions.
 
 A table is made from the numbers in `results/` alone. Where there are none yet, a row says what they
 would cost.
@@ -14,8 +14,7 @@ from mechgap.experiments.replication.numbers import load_numbers
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.results import FORMS
-from mechgap.report.measures import p_value
-from mechgap.report.paper import CLUSTERS, CORRELATIONS, paper_number
+from mechgap.report.paper import CLUSTERS, paper_number
 
 
 @runtime_checkable
@@ -141,57 +140,6 @@ def _diverged(found: Sequence[Mapping[str, Any]]) -> list[str]:
         for data in found
         if data["diverged"]
     ]
-
-
-@dataclass(frozen=True)
-class CorrelationTable:
-    """Accuracy against faithfulness."""
-
-    caption: str
-    population: Population
-    remarks: tuple[str, ...]
-
-    @property
-    def populations(self) -> Sequence[Population]:
-        """The one."""
-        return [self.population]
-
-    def shortened(self, steps: int) -> "Table":
-        """The same with so many training steps."""
-        return replace(self, population=self.population.shortened(steps))
-
-    def rendered(self, name: str, results: Path) -> Rendered:
-        """Both coefficients with p-values and intervals."""
-        measures = measures_of(results, self.population)
-        rows, data = [], []
-        for kind, printed in CORRELATIONS.items():
-            found = measures and measures["correlation"][kind]
-            data.append({"row": kind, "paper": dict(printed), "ours": found})
-            for title, key, p in (
-                ("Pearson r", "pearson_r", "pearson_p"),
-                ("Spearman ρ", "spearman_rho", "spearman_p"),
-            ):
-                paper = (f"{printed[key]:.3f}", p_value(printed[p]))
-                ours = ("not measured", "-", "-", "0")
-                if found:
-                    interval = found[key.split("_")[0] + "_interval"]
-                    ours = (
-                        "-" if found[key] is None else f"{found[key]:.3f}",
-                        p_value(found[p]),
-                        "-" if interval[0] is None else f"{interval[0]:.2f} … {interval[1]:.2f}",
-                        str(found["n"]),
-                    )
-                rows.append((f"{kind}, {title}", *paper, *ours))
-        known = measures["correlation"].values() if measures else ()
-        warnings = sorted({c["warning"] for c in known if c and c["warning"]})
-        return Rendered(
-            name,
-            self.caption,
-            ("", "paper", "p", "ours", "p", "95 % interval", "seeds"),
-            rows,
-            [*self.remarks, *(f"{warning[0].upper()}{warning[1:]}." for warning in warnings)],
-            data,
-        )
 
 
 @dataclass(frozen=True)

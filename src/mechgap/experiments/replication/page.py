@@ -52,7 +52,7 @@ def _summary(tables: Sequence[Rendered]) -> str:
                 found[verdict].append(name)
     lines = [
         "## In short\n",
-        f"Of the paper's accuracies, {len(found['agree'])} agree with ours.\n",
+        f"Of the paper's accuracies and correlations, {len(found['agree'])} agree with ours.\n",
     ]
     lines += [f"- {kind}: {'; '.join(names) or 'none'}." for kind, names in found.items()]
     return "\n".join(lines) + "\n"
