@@ -1,4 +1,4 @@
-"""Write the measured numbers from `benchmarks/results/` into README and docs.
+"""Write the measured numbers from `benchmarks/results/` and `results/` into README and docs.
 
     python scripts/update_tables.py
 
@@ -7,6 +7,7 @@ Nothing in these tables is typed by hand; a test checks that pages and results a
 
 import json
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 PROJECT = Path(__file__).parent.parent
@@ -130,7 +131,32 @@ def landscape() -> str:
     )
 
 
+def gaps() -> str:
+    """How far from an algorithm some of our populations are, and what untaught attention has."""
+    shown = {
+        "bfs": "bfs",
+        "bfs, taught the mechanism's attention": "bfs_supervised_parent",
+        "bellman_ford": "bellman_ford",
+        "dfs": "dfs_2000_steps",
+    }
+    columns = ("accuracy", "external", "internal_tv", "top1_active")
+    rows = [
+        "| learned | accuracy | trace predicted | attention elsewhere | active rows right"
+        " | by chance | seeds × steps |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for label, name in shown.items():
+        kept = json.loads((PROJECT / "results" / f"{name}.json").read_text())
+        measures, recipe = kept["measures"], kept["recipe"]
+        cells = [f"{100 * mean(measures[c]):.1f} %" for c in columns]
+        chance = f"{100 * measures['yardsticks']['uniform']['top1_active']:.1f} %"
+        runs = f"{len(measures['seed'])} × {recipe['train_steps']:,}"
+        rows.append(f"| {label} | {' | '.join(cells)} | {chance} | {runs} |")
+    return "\n".join(rows) + "\n"
+
+
 TABLES = {
+    (README, "gaps"): gaps,
     (LANDSCAPE, "speed"): landscape,
     (README, "gap"): main_job,
     (README, "training"): training,
