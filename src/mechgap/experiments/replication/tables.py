@@ -163,8 +163,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "The paper normalises by t n², which bounds a distance by 2/n: 0.031 at 64 nodes. "
                 "Its 0.009 is possible in that form, its 0.37 only in another.",
                 "Clusters: the largest mean silhouette of Ward's linkage; the paper does not say "
-                "how it counted 18 among 128. The minimal networks are the one population of "
-                "ours that is as large.",
+                "how it counted 18 among 128. Of ours, only minimal populations are as large.",
             ),
         ),
         "stability": StabilityTable(
