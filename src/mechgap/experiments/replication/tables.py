@@ -63,7 +63,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 Row("edge information", Population("bellman_ford", "edge_info", 4)),
                 Row(
                     "edge information, mixed sizes",
-                    Population("bellman_ford", "edge_info_mixed", 2),
+                    Population("bellman_ford", "edge_info_mixed", 4),
                     "the same number of the paper, beside training on 4 to 16 nodes",
                 ),
             ),
