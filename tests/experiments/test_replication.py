@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import asdict, astuple, replace
 from functools import partial
 from pathlib import Path
 
@@ -254,6 +254,7 @@ def test_a_table_is_trained_shown_and_not_trained_twice(tmp_path, monkeypatch, c
         seeds=2,
         overrides={"hidden_size": 4, "train_lengths": (6,), "length_generalize": False},
         suffix="tiny",
+        ends=True,
     )
     table = AccuracyTable("A small table", (Row("small", tiny),))
     monkeypatch.setattr(tables, "TABLES", {"tiny": table})
@@ -266,6 +267,13 @@ def test_a_table_is_trained_shown_and_not_trained_twice(tmp_path, monkeypatch, c
     kept = load_numbers(tmp_path / "results", "bfs_tiny_2_steps")
     assert kept is not None
     assert kept["measures"]["seed"] == [0, 1]
+    best, last = ([Standpoint(*row) for row in kept["ends"]][i::2] for i in (0, 1))
+    assert [point.accuracy for point in best] == pytest.approx(kept["accuracy"], rel=1e-5)
+    assert [point.accuracy for point in last] == pytest.approx(kept["accuracy_last"], rel=1e-5)
+    assert [point.step for point in last] == [2, 2]
+    for key in ("internal_tv", "top1_active", "external"):
+        known = kept["measures"][key]
+        assert [getattr(point, key) for point in best] == pytest.approx(known, rel=1e-5)
     reproduce("tiny", steps=2, **places)
     shown = capsys.readouterr()
     assert "to train" not in shown.err
@@ -282,10 +290,25 @@ def test_a_table_is_trained_shown_and_not_trained_twice(tmp_path, monkeypatch, c
     assert more["accuracy"][:2] == kept["accuracy"]
     assert more["measures"]["external"][:2] == kept["measures"]["external"]
     assert more["measures"]["correlation"]["external"]["n"] == 3
+    assert [row[0] for row in more["ends"]] == [0, 0, 1, 1, 2, 2]
+    assert more["ends"][:4] == kept["ends"]
     assert more["measures"]["solutions"] == {**kept["measures"]["solutions"], "seeds": 2}
     assert [each["seed"] for each in more["earlier"]] == [[0, 1]]
     with Store.reading(tmp_path / "runs" / "bfs_tiny_2_steps") as store:
         assert [row.seed for row in store.seeds()] == [2]
+
+
+def test_best_and_last_parameters_stand_side_by_side(tmp_path):
+    table = TABLES["ends"]
+    point = Standpoint(0, 50, 0.5, 0.4, "bfs", 0.25, 0.75, 1.0)
+    kept = load_numbers(RESULTS, "bfs")
+    assert kept is not None
+    later = replace(point, step=100, accuracy=0.75)
+    save_numbers(tmp_path, "bfs", {**kept, "ends": [list(astuple(p)) for p in (point, later)]})
+    best, last, *missing = table.rendered("ends", tmp_path).rows
+    assert best == ("bfs, best", "50", "50.00", "75.00", "40.00", "25.00", "100.00", "1")
+    assert last[1:3] == ("100", "75.00")
+    assert all(row[2].startswith("not run") for row in missing)
 
 
 def test_numbers_of_another_recipe_are_not_joined(measured):

@@ -200,7 +200,7 @@ def _keep_numbers(population: "Population", places: _Places) -> None:
     from mechgap.experiments.gap import measured_run
     from mechgap.experiments.replication.joining import joined
     from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
-    from mechgap.measures.trajectory import measure_trajectory
+    from mechgap.measures.trajectory import measure_ends, measure_trajectory
     from mechgap.report.progress import Steps
 
     folder = places.runs / population.name
@@ -210,6 +210,8 @@ def _keep_numbers(population: "Population", places: _Places) -> None:
         measured_run(folder, shown.tell)
         if population.snapshots:
             measure_trajectory(folder, shown.tell)
+        if population.ends:
+            measure_ends(folder, shown.tell)
     numbers = numbers_of(folder)
     assert numbers is not None
     kept = load_numbers(places.results, population.name)

@@ -1,4 +1,4 @@
-"""Accuracy and both gaps along the training of a run that kept snapshots."""
+"""Accuracy and both gaps along training: at snapshots, or at a seed's best and last parameters."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -18,6 +18,7 @@ from mechgap.training.population import initial, test_graphs
 from mechgap.training.store import Store, write_file
 
 FILE = "trajectory.json"
+ENDS = "ends.json"
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,14 @@ class Standpoint:
     top1_active: float | None
     external: float | None
     """The share of the trace that is predicted; None where none is."""
+    top1_tied_active: float | None = None
+    """As `top1_active`, where any sender counts that a correct run could have chosen; with the
+    mechanism for which this is most."""
 
 
 def measure_trajectory(folder: Path, tell: Tell) -> list[Standpoint]:
     """Every snapshot of a run, and its start. What was measured before is not measured again."""
-    try:
-        known = {(row.seed, row.step): row for row in load_trajectory(folder)}
-    except InvalidInput:
-        known = {}
+    known = _known(folder, FILE)
     with Store.reading(folder) as store:
         recipe, snapshots = store.recipe, store.snapshots()
         places = sorted({(seed, 0) for seed, _ in snapshots} | set(snapshots))
@@ -53,18 +54,50 @@ def measure_trajectory(folder: Path, tell: Tell) -> list[Standpoint]:
                 start = initial(recipe, jnp.int32(seed)).network
                 network = store.snapshot(seed, step) if step else start
                 known[seed, step] = _standpoint(seed, step, network, data)
-    rows = [known[place] for place in places]
-    text = json.dumps([asdict(row) for row in rows], indent=0)
-    write_file(folder / FILE, (text + "\n").encode())
-    return rows
+    return _kept([known[place] for place in places], folder, FILE)
 
 
-def load_trajectory(folder: Path) -> list[Standpoint]:
-    """The measured trajectory of a run."""
+def measure_ends(folder: Path, tell: Tell) -> list[Standpoint]:
+    """Every finished seed twice: at the best validation score, which is the first that is reached
+    and can be early, and at the last step."""
+    known = _known(folder, ENDS)
+    with Store.reading(folder) as store:
+        finished = [row for row in store.seeds() if row.state == "finished"]
+        places = [
+            (row.seed, step, which)
+            for row in finished
+            for step, which in ((row.best_step, "best"), (row.step, "last"))
+        ]
+        data = make_data("test", test_graphs(store.recipe))
+        rows = []
+        for count, (seed, step, which) in enumerate(places):
+            tell("best and last parameters", count, len(places))
+            assert step is not None  # of a finished seed
+            found = known.get((seed, step))
+            rows.append(found or _standpoint(seed, step, store.network(seed, which), data))
+    return _kept(rows, folder, ENDS)
+
+
+def load_trajectory(folder: Path, file: str = FILE) -> list[Standpoint]:
+    """The measured trajectory of a run, or its ends."""
     try:
-        return [Standpoint(**row) for row in json.loads((folder / FILE).read_text())]
+        return [Standpoint(**row) for row in json.loads((folder / file).read_text())]
     except (OSError, ValueError, TypeError) as error:
         raise InvalidInput(f"there is no measured trajectory in '{folder}': {error}") from error
+
+
+def _known(folder: Path, file: str) -> dict[tuple[int, int], Standpoint]:
+    """What was measured before."""
+    try:
+        return {(row.seed, row.step): row for row in load_trajectory(folder, file)}
+    except InvalidInput:
+        return {}
+
+
+def _kept(rows: list[Standpoint], folder: Path, file: str) -> list[Standpoint]:
+    text = json.dumps([asdict(row) for row in rows], indent=0)
+    write_file(folder / file, (text + "\n").encode())
+    return rows
 
 
 def _standpoint(seed: int, step: int, network: Network, data: Data) -> Standpoint:
@@ -80,4 +113,5 @@ def _standpoint(seed: int, step: int, network: Network, data: Data) -> Standpoin
         mechanism=None if nearest is None else nearest.mechanism,
         top1_active=None if nearest is None else float(nearest.top1_active),
         external=None if predicted is None else float(predicted.accuracy),
+        top1_tied_active=max((float(gap.top1_tied_active) for gap in gaps), default=None),
     )

@@ -33,9 +33,10 @@ def joined(kept: Numbers | None, new: Numbers) -> Numbers:
         "diverged": {**kept["diverged"], **new["diverged"]},
         "earlier": _earlier(kept, new["seed"]),
     }
-    if "trajectory" in kept and "trajectory" in new:
-        others = [row for row in kept["trajectory"] if row[0] not in new["seed"]]
-        both["trajectory"] = sorted([*others, *new["trajectory"]], key=lambda row: row[:2])
+    for name in ("trajectory", "ends"):
+        others = [row for row in kept.get(name, ()) if row[0] not in new["seed"]]
+        if rows := [*others, *new.get(name, ())]:
+            both[name] = sorted(rows, key=lambda row: row[:2])
     if "measures" in kept:
         both["measures"] = _measures(kept["measures"], new.get("measures"))
     return both

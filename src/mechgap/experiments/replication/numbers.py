@@ -11,8 +11,8 @@ from typing import Any
 
 from mechgap.errors import InvalidInput
 from mechgap.measures.results import load_results
+from mechgap.measures.trajectory import ENDS, load_trajectory
 from mechgap.measures.trajectory import FILE as TRAJECTORY
-from mechgap.measures.trajectory import load_trajectory
 from mechgap.training.store import DATABASE, Store, write_file
 
 _MEASURES = (
@@ -39,8 +39,9 @@ def numbers_of(folder: Path) -> dict[str, Any] | None:
         "accuracy": [row.test_of_best for row in finished],
         "accuracy_last": [row.test for row in finished],
     }
-    if (folder / TRAJECTORY).exists():
-        numbers["trajectory"] = [list(astuple(row)) for row in load_trajectory(folder)]
+    for name, file in (("trajectory", TRAJECTORY), ("ends", ENDS)):
+        if (folder / file).exists():
+            numbers[name] = [list(astuple(row)) for row in load_trajectory(folder, file)]
     try:
         measured = load_results(folder).numbers
     except InvalidInput:

@@ -24,6 +24,8 @@ class Population:
     """Tells it from others of the same task and preset."""
     snapshots: tuple[int, ...] = ()
     """Steps to look at on the way."""
+    ends: bool = False
+    """Whether the last parameters are measured beside the best."""
 
     def __post_init__(self):
         assert self.preset in PRESETS
