@@ -54,7 +54,7 @@ class ObjectivesTable:
             if self.yardsticks and tasks[k] not in tasks[k + 1 :]:
                 held = [r for r in self.rows if r.population.task == tasks[k]]
                 rows += _yardstick_rows(held, results, tuple(columns))
-        star = "* differs from the task's first row (Welch's test at 5 %)."
+        star = "* differs from the task's first row (Student's t at 5 %)."
         head = ("", *columns.values(), "seeds", "steps")
         remarks = [f"{row.label}: {row.remark}." for row in self.rows if row.remark]
         return Rendered(name, self.caption, head, rows, [star, *remarks, *self.remarks], data)

@@ -13,8 +13,8 @@ _INTRODUCTION = """\
 Made by `mechgap reproduce page` from the numbers in [`results/`](../results): nothing here is typed
 by hand. Accuracy is that of outputs on the test graphs, in percent: mean ± standard deviation
 (largest) over seeds, each seed with the parameters of its best validation score. *Agree*: the means
-differ by no more than chance would have it (Welch's test at 5 %, with the paper's deviation and
-seeds). A mean of few seeds agrees with much; the interval says how much.
+differ by no more than chance would have it, if our seeds were of the paper's population (Student's
+t at 5 %, with the deviations and seeds of both).
 *Last*: the same seeds with the parameters of the last step. The best validation score is the first
 that is reached, as in dm-clrs, and where that is early the last parameters are better.
 
