@@ -132,7 +132,10 @@ def landscape() -> str:
 
 
 def gaps() -> str:
-    """How far from an algorithm some of our populations are, and what untaught attention has."""
+    """How far from an algorithm some of our populations are, and what untaught attention has.
+
+    With two digits: 99.95 % must not read as 100.
+    """
     shown = {
         "bfs": "bfs",
         "bfs, taught the mechanism's attention": "bfs_supervised_parent",
@@ -148,8 +151,8 @@ def gaps() -> str:
     for label, name in shown.items():
         kept = json.loads((PROJECT / "results" / f"{name}.json").read_text())
         measures, recipe = kept["measures"], kept["recipe"]
-        cells = [f"{100 * mean(measures[c]):.1f} %" for c in columns]
-        chance = f"{100 * measures['yardsticks']['uniform']['top1_active']:.1f} %"
+        cells = [f"{100 * mean(measures[c]):.2f} %" for c in columns]
+        chance = f"{100 * measures['yardsticks']['uniform']['top1_active']:.2f} %"
         runs = f"{len(measures['seed'])} × {recipe['train_steps']:,}"
         rows.append(f"| {label} | {' | '.join(cells)} | {chance} | {runs} |")
     return "\n".join(rows) + "\n"

@@ -1,14 +1,13 @@
 """Best parameters beside last ones: does longer training close the gap?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from mechgap.experiments.replication.comparison import Spread
-from mechgap.experiments.replication.kinds import Row, Table, not_run
+from mechgap.experiments.replication.kinds import Row, TableOfRows, not_run
 from mechgap.experiments.replication.numbers import load_numbers
-from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.trajectory import Standpoint
 
@@ -22,21 +21,8 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
-class EndsTable:
+class EndsTable(TableOfRows):
     """Accuracy and gaps at the best validation score and at the last step."""
-
-    caption: str
-    rows: tuple[Row, ...]
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def populations(self) -> Sequence[Population]:
-        """Every row's."""
-        return [row.population for row in self.rows]
-
-    def shortened(self, steps: int) -> Table:
-        """The same with so many training steps."""
-        return replace(self, rows=tuple(row.shortened(steps) for row in self.rows))
 
     def rendered(self, name: str, results: Path) -> Rendered:
         """Two rows a population."""

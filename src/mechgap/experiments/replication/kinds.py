@@ -4,6 +4,7 @@ A table is made from the numbers in `results/` alone. Where there are none yet, 
 would cost.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -54,8 +55,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class AccuracyTable:
-    """Test accuracies beside the paper's."""
+class TableOfRows(ABC):
+    """What tables have in common whose rows are populations with labels."""
 
     caption: str
     rows: tuple[Row, ...]
@@ -66,9 +67,18 @@ class AccuracyTable:
         """Every row's."""
         return [row.population for row in self.rows]
 
-    def shortened(self, steps: int) -> "Table":
+    def shortened(self, steps: int) -> "TableOfRows":
         """The same with so many training steps."""
         return replace(self, rows=tuple(row.shortened(steps) for row in self.rows))
+
+    @abstractmethod
+    def rendered(self, name: str, results: Path) -> Rendered:
+        """The table with the numbers that there are."""
+
+
+@dataclass(frozen=True)
+class AccuracyTable(TableOfRows):
+    """Test accuracies beside the paper's."""
 
     def rendered(self, name: str, results: Path) -> Rendered:
         """Mean ± std (max) of both, our interval, and whether they agree."""

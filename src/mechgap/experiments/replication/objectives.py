@@ -1,11 +1,11 @@
 """Tables of populations by accuracy and both gaps: does the gap close?"""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mechgap.experiments.replication.comparison import Spread, agree
-from mechgap.experiments.replication.kinds import Row, Table, measures_of, not_run
+from mechgap.experiments.replication.kinds import Row, TableOfRows, measures_of, not_run
 from mechgap.experiments.replication.numbers import load_numbers
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
@@ -13,23 +13,11 @@ from mechgap.report.measures import YARDSTICKS
 
 
 @dataclass(frozen=True)
-class ObjectivesTable:
+class ObjectivesTable(TableOfRows):
     """Does the gap close? Populations by accuracy, internal and external gap."""
 
-    caption: str
-    rows: tuple[Row, ...]
-    remarks: tuple[str, ...] = ()
     yardsticks: bool = False
     """Whether each task's rows are followed by what they are to be held against."""
-
-    @property
-    def populations(self) -> Sequence[Population]:
-        """Every row's."""
-        return [row.population for row in self.rows]
-
-    def shortened(self, steps: int) -> "Table":
-        """The same with so many training steps."""
-        return replace(self, rows=tuple(row.shortened(steps) for row in self.rows))
 
     def rendered(self, name: str, results: Path) -> Rendered:
         """Each population's measures, and whether they differ from those of its task's first."""
