@@ -25,6 +25,7 @@ from mechgap.network.decoders import (
 )
 from mechgap.network.encoders import Encoders, PreparedEncoders, attention_support, dense
 from mechgap.network.gatv2 import GATv2, Message, PreparedGATv2, masked_softmax
+from mechgap.network.patch import Patch
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Location, Task, get_task
 
@@ -120,14 +121,15 @@ def unroll(
     training: bool,
     key: Key[Array, ""] | None = None,
     replace: Mapping[str, Any] | None = None,
+    patch: Patch | None = None,
     keep_steps: bool = False,
     steps_needed: Int[Array, ""] | None = None,
 ) -> Unrolled:
     """Run the network over a batch.
 
     `key` is needed in training if there is dropout or partial teacher forcing. `replace` forces
-    intermediate values, by the names of `Step`, each stacked over the hint steps. Steps from
-    `steps_needed` on are skipped; nothing that counts may depend on them.
+    intermediate values, by the names of `Step`, each stacked over the hint steps; so is `patch`.
+    Steps from `steps_needed` on are skipped; nothing that counts may depend on them.
     """
     config, task = network.config, network.task
     if task != batch.task:
@@ -156,17 +158,21 @@ def unroll(
             inputs["pos"],
         )
 
-    def process(read: Readout, hidden: Array, support: Array, forced: Values) -> Message:
+    def process(
+        read: Readout, hidden: Array, support: Array, forced: Values, patch: Patch | None
+    ) -> Message:
         projected = prepared.processor.project(read.nodes, hidden)
         logits = prepared.processor.logits(projected, read.edges, read.graph)
         logits = forced.get("logits", logits)
         attention = forced.get("attention", masked_softmax(logits, support))
+        if patch is not None:
+            attention = patch(attention)
         after = prepared.processor.update(attention, projected, read.edges)
         return Message(logits, attention, forced.get("hidden", after))
 
     def step(carry, xs):
         hidden, hints = carry
-        time, step_key, forced = xs
+        time, step_key, forced, patched = xs
         if config.attends_to_all:
             support = jnp.bool_(True)
         else:
@@ -179,7 +185,8 @@ def unroll(
             here = {
                 name: value[substep] for name, value in forced.items() if name in Message._fields
             }
-            messages.append(process(read, after, support, here))
+            patch_here = jax.tree.map(lambda x, k=substep: x[k], patched)
+            messages.append(process(read, after, support, here, patch_here))
             after = messages[-1].hidden
         if training and config.dropout_prob > 0:
             after = _dropout(jax.random.fold_in(step_key, 0), config.dropout_prob, after)
@@ -216,7 +223,7 @@ def unroll(
     carry = (hidden, truth(0) if config.encodes_hints else {})
     keys = jax.random.split(jax.random.key(0) if key is None else key, batch.steps)
     forced_steps = {name: value for name, value in replace.items() if name != "outputs"}
-    xs = (jnp.arange(batch.steps), keys, forced_steps)
+    xs = (jnp.arange(batch.steps), keys, forced_steps, patch)
     _, (predicted, fed, after, kept) = jax.lax.scan(step_or_skip, carry, xs)
 
     # dm-clrs keeps a sample's output from its last true step. Here what the output's decoders

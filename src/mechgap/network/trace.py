@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from mechgap.display import html_table, picture, png
 from mechgap.errors import InvalidInput, unknown
 from mechgap.network.network import Network, unroll
+from mechgap.network.patch import Patch
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Task
 
@@ -92,6 +94,7 @@ def run(
     batch: Batch,
     *,
     replace: Mapping[str, Any] | None = None,
+    patch: Patch | None = None,
     within: Guarantee | None = None,
 ) -> Trace:
     """Run a network and keep every intermediate value.
@@ -101,6 +104,7 @@ def run(
     `replace` forces any of them to given values, in the shapes that `Trace` has:
     ``run(network, batch, replace={"attention": alpha})``; for hints and outputs by name,
     ``replace={"hints": {"pi_h": logits}}``. What depends on a forced value follows it.
+    `patch` changes attention while the network runs: some rows, or all by a temperature.
 
     >>> import jax
     >>> from mechgap.tasks.sampling import sample
@@ -116,11 +120,13 @@ def run(
         if name not in _REPLACEABLE:
             raise unknown("value to replace", name, _REPLACEABLE)
     _check_shapes(network, batch, forced)
-    return _run(network, batch, forced)
+    if patch is not None:
+        _check_patch(network, batch, patch)
+    return _run(network, batch, forced, patch)
 
 
 @eqx.filter_jit
-def _run(network: Network, batch: Batch, replace: Mapping[str, Any]) -> Trace:
+def _run(network: Network, batch: Batch, replace: Mapping[str, Any], patch: Patch | None) -> Trace:
     substeps = network.config.nb_msg_passing_steps
 
     def split(values: Array) -> Array:
@@ -130,7 +136,14 @@ def _run(network: Network, batch: Batch, replace: Mapping[str, Any]) -> Trace:
         return values.reshape(-1, *values.shape[2:])
 
     forced = {n: split(v) if n in _PER_SUBSTEP else v for n, v in replace.items()}
-    outputs, hints, steps = unroll(network, batch, training=False, replace=forced, keep_steps=True)
+    outputs, hints, steps = unroll(
+        network,
+        batch,
+        training=False,
+        replace=forced,
+        patch=jax.tree.map(split, patch),
+        keep_steps=True,
+    )
     assert steps is not None
     return Trace(
         task=network.task,
@@ -148,7 +161,7 @@ def _check_shapes(network: Network, batch: Batch, replace: Mapping[str, Any]) ->
     """Refuse forced values of another shape than the run's own, with both shapes."""
     if not replace:
         return
-    expected = eqx.filter_eval_shape(_run, network, batch, {})
+    expected = eqx.filter_eval_shape(_run, network, batch, {}, None)
 
     def check(name: str, want: Any, given: Any) -> None:
         if tuple(want.shape) != tuple(jnp.shape(given)):
@@ -168,3 +181,18 @@ def _check_shapes(network: Network, batch: Batch, replace: Mapping[str, Any]) ->
             if key not in want:
                 raise unknown(f"value to replace in {name}", key, want)
             check(f"{name}[{key!r}]", want[key], value)
+
+
+def _check_patch(network: Network, batch: Batch, patch: Patch) -> None:
+    """Refuse a patch that is not of this network's steps on these graphs."""
+    time, size, nodes = batch.steps * network.config.nb_msg_passing_steps, batch.size, batch.nodes
+    wanted = {
+        "rows": [(time, size, nodes)],
+        "temperature": [(time,)],
+        "given": [(time, size, heads, nodes, nodes) for heads in (1, network.config.nb_heads)],
+    }
+    for name, shapes in wanted.items():
+        found = getattr(patch, name).shape
+        if found not in shapes:
+            said = " or ".join(str(list(shape)) for shape in dict.fromkeys(shapes))
+            raise InvalidInput(f"a patch's {name} must have the shape {said}; got {list(found)}")

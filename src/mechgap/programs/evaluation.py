@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from mechgap.programs.expressions import (
     Add,
@@ -71,11 +71,42 @@ def program_inputs(program: Program, inputs: Mapping[str, Any], dtype: Any) -> d
     return {ours: inputs[theirs].astype(dtype) for ours, theirs in named.items()}
 
 
+def changed(
+    before: Mapping[str, Float[np.ndarray, "batch nodes"]],
+    after: Mapping[str, Float[np.ndarray, "batch nodes"]],
+) -> Bool[np.ndarray, "batch nodes"]:
+    """Which nodes have another state than before."""
+    return np.any([after[name] != before[name] for name in after], axis=0)
+
+
 def pointed(
     values: Float[np.ndarray, "*times batch nodes"], positions: Float[np.ndarray, "batch nodes"]
 ) -> Int[np.ndarray, "*times batch nodes"]:
     """The nodes at given positions."""
     return np.abs(values[..., None] - positions[:, None, :]).argmin(-1)
+
+
+class Foils(NamedTuple):
+    """Whom a selection could have been wrong about; the selected sender where there is nobody."""
+
+    key: Int[np.ndarray, "*batch receivers"]
+    """Of those that pass the mask, the one that would be selected last."""
+    mask: Int[np.ndarray, "*batch receivers"]
+    """Of the others that are in sight and do not pass it, the one that would be selected first."""
+
+
+def foils(
+    score: Float[np.ndarray, "batch receivers senders"],
+    support: Bool[np.ndarray, "batch receivers senders"],
+    eligible: Bool[np.ndarray, "batch receivers senders"],
+    sender: Int[np.ndarray, "batch receivers"],
+) -> Foils:
+    """A wrong sender by each part of a selection, where anyone was eligible."""
+    anyone = eligible.any(-1)
+    last = np.where(eligible, score, -np.inf).argmax(-1)
+    barred = support & ~eligible & ~np.eye(score.shape[-1], dtype=bool)
+    first = np.where(barred, score, np.inf).argmin(-1)
+    return Foils(np.where(anyone, last, sender), np.where(anyone & barred.any(-1), first, sender))
 
 
 def closest(

@@ -12,9 +12,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mechgap.programs.evaluation import (
+    Foils,
     Values,
+    changed,
     closest,
     evaluate,
+    foils,
     pairwise,
     pointed,
     program_inputs,
@@ -36,9 +39,13 @@ class Execution(NamedTuple):
     """Whom each node attends to in each step: the selected node, or itself."""
     selected: Bool[np.ndarray, "steps batch nodes"]
     """Whether anyone passed the mask; where not, the node kept its state."""
+    updated: Bool[np.ndarray, "steps batch nodes"]
+    """Whether the step changed the node's state by whom it selected."""
     acceptable: Bool[np.ndarray, "steps batch receivers senders"]
     """Whom a node could attend to as well: those that tie with the selected one but for their
     index, which only breaks ties. Where nobody passed the mask, the node itself."""
+    foils: Foils
+    """A wrong sender by each part of the selection: ``[steps, batch, nodes]``."""
     gaps: Float[np.ndarray, "steps batch"]
     """How close the closest race was: the smallest difference between a selected value and the
     next one that competed with it (infinite where nobody competed)."""
@@ -53,10 +60,11 @@ class Step(NamedTuple):
     """One step of a program, of NumPy's arrays or JAX's."""
 
     values: Values
+    support: Any
     eligible: Any
     """Which senders pass the mask, for every receiver."""
     score: Any
-    """What is smallest at the selected sender; infinite where not eligible."""
+    """What is smallest at the selected sender, of those who are eligible."""
     anyone: Any
     sender: Any
     state: Mapping[str, Any]
@@ -75,8 +83,9 @@ def take_step(
         eligible = eligible & (evaluate(program.mask, values) > 0.5)
     anyone = eligible.any(-1)
     score = program.select.sign * evaluate(program.select.expression, values)
-    score = xp.where(eligible, score, xp.inf)
-    sender = xp.where(anyone, score.argmin(-1), xp.arange(support.shape[-1]))
+    score = xp.broadcast_to(score, support.shape)
+    best = xp.where(eligible, score, xp.inf).argmin(-1)
+    sender = xp.where(anyone, best, xp.arange(support.shape[-1]))
 
     def updated(component: Component) -> Any:
         new = xp.broadcast_to(evaluate(program.update[component.name], values), support.shape)
@@ -84,7 +93,7 @@ def take_step(
         return xp.where(anyone, at_sender, state[component.name])
 
     after = {component.name: updated(component) for component in program.hidden}
-    return Step(values, eligible, score, anyone, sender, after)
+    return Step(values, support, eligible, score, anyone, sender, after)
 
 
 @overload
@@ -108,8 +117,7 @@ def interpret(
     states, taken = [initial_state(program, given)], list[Step]()
     while not isinstance(limit, int) or len(taken) < limit:
         step = take_step(program, given, states[-1])
-        changed = any(not np.array_equal(step.state[name], states[-1][name]) for name in step.state)
-        if isinstance(limit, Fixpoint) and not changed:
+        if isinstance(limit, Fixpoint) and not changed(states[-1], step.state).any():
             break
         states.append(step.state)
         taken.append(step)
@@ -119,14 +127,31 @@ def interpret(
     def stacked(rows: list[np.ndarray], *shape: int, kind: type) -> np.ndarray:
         return np.stack(rows) if rows else np.zeros((0, *shape), kind)
 
+    wrong = [foils(s.score, s.support, s.eligible, s.sender) for s in taken]
     return Execution(
         states={name: np.stack([state[name] for state in states]) for name in states[0]},
         senders=stacked([step.sender for step in taken], batch, nodes, kind=int),
         selected=stacked([step.anyone for step in taken], batch, nodes, kind=bool),
+        updated=stacked(
+            [
+                step.anyone & changed(before, step.state)
+                for before, step in zip(states, taken, strict=False)
+            ],
+            *(batch, nodes),
+            kind=bool,
+        ),
         acceptable=stacked(
             [_acceptable(program, step) for step in taken], batch, nodes, nodes, kind=bool
         ),
-        gaps=stacked([closest(step.score) for step in taken], batch, kind=float),
+        foils=Foils(
+            key=stacked([each.key for each in wrong], batch, nodes, kind=int),
+            mask=stacked([each.mask for each in wrong], batch, nodes, kind=int),
+        ),
+        gaps=stacked(
+            [closest(np.where(step.eligible, step.score, np.inf)) for step in taken],
+            batch,
+            kind=float,
+        ),
     )
 
 
@@ -160,10 +185,10 @@ def execution_batch(program: GraphProgram, inputs: Mapping[str, np.ndarray]) -> 
     task = program.posed()
     run = interpret(program, inputs)
     times = len(run.senders) + 1
-    changed = np.zeros((times, run.senders.shape[1]), bool)
+    moved = np.zeros((times, run.senders.shape[1]), bool)
     for values in run.states.values():
-        changed[1:] |= (values[1:] != values[:-1]).any(-1)
-    lengths = 1 + np.max(np.where(changed, np.arange(times)[:, None], 0), axis=0)
+        moved[1:] |= (values[1:] != values[:-1]).any(-1)
+    lengths = 1 + np.max(np.where(moved, np.arange(times)[:, None], 0), axis=0)
     valid = np.arange(times)[:, None, None] < lengths[:, None]
     positions = np.asarray(inputs["pos"], np.float64)
 

@@ -8,9 +8,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mechgap.programs.evaluation import (
+    Foils,
     Values,
+    changed,
     closest,
     evaluate,
+    foils,
     pairwise,
     pointed,
     program_inputs,
@@ -34,8 +37,12 @@ class PhasedExecution(NamedTuple):
     """Whom each node attends to: the selected node, or the default."""
     selected: Bool[np.ndarray, "time batch nodes"]
     """Whether anyone passed the mask."""
+    updated: Bool[np.ndarray, "time batch nodes"]
+    """Whether the phase changed the node's state by whom it selected."""
     acceptable: Bool[np.ndarray, "time batch receivers senders"]
     """Whom the mask allows, where nodes are selected by index; else whom each attends to."""
+    foils: Foils
+    """A wrong sender by each part of the selection: ``[time, batch, nodes]``."""
     shared: Bool[np.ndarray, "time batch"]
     """Whether two senders that point to the same node competed for it."""
     gaps: Float[np.ndarray, "time batch"]
@@ -61,6 +68,7 @@ def interpret_phases(
         steps = max(1, get_task(program.task).max_hints(nodes) - 1)
     state = initial_state(program, given, positions)
     states, senders, selected, acceptable = [_read(program, state)], [], [], []
+    updated, wrong = [], list[Foils]()
     shared, gaps = [], []
     numbers = [c.name for c in program.hidden if c.kind is Kind.FLOAT]
     chains = {name: np.zeros((batch, nodes)) for name in numbers}
@@ -68,9 +76,13 @@ def interpret_phases(
     for _ in range(steps):
         for phase in program.phases:
             before = state
-            state, eligible, sender, score = _take_phase(program, phase, given, positions, state)
+            state, support, eligible, sender, score = _take_phase(
+                program, phase, given, positions, state
+            )
             anyone = eligible.any(-1)
-            gaps.append(np.full(batch, np.inf) if by_position(program, phase) else closest(score))
+            race = closest(np.where(eligible, score, np.inf))
+            gaps.append(np.full(batch, np.inf) if by_position(program, phase) else race)
+            wrong.append(foils(score, support, eligible, sender))
             chains |= {
                 name: _chain(phase.signal[name], given, before, chains, sender)
                 for name in numbers
@@ -79,6 +91,7 @@ def interpret_phases(
             hops = np.max([hops, *(chain.max(-1).astype(int) for chain in chains.values())], 0)
             senders.append(sender)
             selected.append(anyone)
+            updated.append(anyone & changed(before, state))
             attended = np.arange(nodes) == sender[..., None]
             acceptable.append(attended | eligible if by_position(program, phase) else attended)
             compares = any(isinstance(part, Equal) for part in conjuncts(phase.mask))
@@ -89,7 +102,9 @@ def interpret_phases(
         states={name: np.stack([s[name] for s in states]) for name in states[0]},
         senders=np.stack(senders),
         selected=np.stack(selected),
+        updated=np.stack(updated),
         acceptable=np.stack(acceptable),
+        foils=Foils(*map(np.stack, zip(*wrong, strict=True))),
         shared=np.stack(shared),
         gaps=np.stack(gaps),
         hops=hops,
@@ -129,17 +144,19 @@ def _take_phase(
     given: Mapping[str, np.ndarray],
     positions: np.ndarray,
     state: State,
-) -> tuple[State, np.ndarray, np.ndarray, np.ndarray]:
-    """The state after a phase, who was eligible for whom, who was attended to, and by what."""
+) -> tuple[State, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The state after a phase, who was in sight of and eligible for whom, who was attended to, and
+    by what."""
     adjacent = given["adj"] > 0
     values = pairwise(given, state)
-    eligible = adjacent | adjacent.swapaxes(-1, -2) | program.sees_all
+    support = adjacent | adjacent.swapaxes(-1, -2) | program.sees_all
+    eligible = support
     if phase.mask is not None:
         eligible = eligible & (evaluate(phase.mask, values) > 0.5)
     anyone = eligible.any(-1)
     score = phase.select.sign * evaluate(phase.select.expression, values)
-    score = np.where(eligible, score, np.inf)
-    lowest = score.argmin(-1)
+    score = np.broadcast_to(score, support.shape)
+    lowest = np.where(eligible, score, np.inf).argmin(-1)
     default = np.arange(positions.shape[-1])
     if phase.default is not None:
         meant = evaluate(phase.default, partial(_own, given, state))
@@ -148,7 +165,7 @@ def _take_phase(
     after = dict(state)
     for name, expression in phase.signal.items():
         after[name] = _at_sender(expression, values, sender)
-    return after, eligible, sender, score
+    return after, support, eligible, sender, score
 
 
 def _chain(

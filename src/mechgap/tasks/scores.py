@@ -25,6 +25,36 @@ def output_scores(batch: Batch, predictions: Mapping[str, Array]) -> dict[str, F
     return {**scores, "score": jnp.mean(jnp.stack(list(scores.values())))}
 
 
+SCALAR_MARGIN = 0.01
+"""How far a number may be off and still count as right at its node."""
+
+
+def right_nodes(batch: Batch, predictions: Mapping[str, Array]) -> Bool[Array, "batch nodes"]:
+    """Which nodes have every output right. One-of-the-nodes is of the graph, not of a node."""
+    of_nodes = [f for f in batch.task.outputs if f.type is not Type.MASK_ONE]
+    right = [_right(f, batch.outputs[f.name], predictions[f.name]) for f in of_nodes]
+    return jnp.all(jnp.stack(right), axis=0)
+
+
+def right_graphs(batch: Batch, predictions: Mapping[str, Array]) -> Bool[Array, "batch"]:
+    """Which graphs have every output right, at every node."""
+    right = [
+        _right(f, batch.outputs[f.name], predictions[f.name]).reshape(batch.size, -1)
+        for f in batch.task.outputs
+    ]
+    return jnp.all(jnp.concatenate(right, axis=1), axis=1)
+
+
+def _right(feature: Feature, truth: Array, prediction: Array) -> Bool[Array, "batch ..."]:
+    """Whether each answer is right: of every node, or of the graph for one-of-the-nodes."""
+    if feature.type is Type.SCALAR:
+        return jnp.abs(prediction - truth) < SCALAR_MARGIN
+    if feature.type is Type.MASK:
+        return (prediction > 0) == (truth > 0.5)
+    answer = truth if feature.type is Type.POINTER else jnp.argmax(truth, axis=-1)
+    return jnp.argmax(prediction, axis=-1) == answer
+
+
 def hint_scores(batch: Batch, predictions: Mapping[str, Array]) -> dict[str, Float[Array, ""]]:
     """The score of each hint: the mean over steps, weighted by how many samples still run.
 
@@ -72,5 +102,4 @@ def _score(
         recall = jnp.where(hits + misses > 0, hits / (hits + misses), 1.0)
         both = precision + recall
         return jnp.where(both > 0, 2 * precision * recall / both, 0.0)
-    answer = truth if feature.type is Type.POINTER else jnp.argmax(truth, axis=-1)
-    return mean(1.0 * (jnp.argmax(prediction, axis=-1) == answer))
+    return mean(1.0 * _right(feature, truth, prediction))
