@@ -12,13 +12,13 @@ from mechgap.training.store import Store
 
 OPTIONS = ["--hidden-size", "4", "--train-lengths", "4", "--batch-size", "4", "--steps", "200",
            "--eval-every", "5", "--test-every", "100", "--no-length-generalize",
-           "--seeds", "4", "--chunk", "2"]  # fmt: skip
+           "--seeds", "4", "--chunk", "2", "--snapshots", "50,100"]  # fmt: skip
 
 
 def content(folder: Path):
     files = {p.name: p.read_bytes() for p in sorted((folder / "seeds").iterdir())}
     with Store.reading(folder) as store:
-        return files, store.metrics(), store.seeds()
+        return files, store.metrics(), store.seeds(), store.observations()
 
 
 def train(folder: Path, *more: str) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from mechgap.errors import InvalidInput
 from mechgap.experiments.stability import snapshot_steps, stability_recipe
-from mechgap.measures.trajectory import load_trajectory, measure_trajectory
+from mechgap.measures.snapshot import Observer, load_snapshots
 from mechgap.report.trajectory import draw_trajectory, show_trajectory
 from mechgap.training.local import on_this_machine
 from mechgap.training.population import initial, score
@@ -15,7 +15,7 @@ from mechgap.training.population import test_graphs as graphs_to_test
 from mechgap.training.recipe import make_recipe
 from mechgap.training.start import compiled_start
 from mechgap.training.store import Store
-from mechgap.training.train import train
+from mechgap.training.train import snapshots_at, train
 
 TINY = {
     "hidden_size": 4,
@@ -28,10 +28,6 @@ TINY = {
 
 def tiny(noise=0.0, target="stock"):
     return stability_recipe("bfs", target, noise=noise, overrides=TINY)
-
-
-def nothing(*_):
-    """Nobody is told."""
 
 
 def leaves(network):
@@ -79,35 +75,25 @@ def test_noise_needs_a_start():
         stability_recipe("nope", "stock")
 
 
-def test_snapshots_and_the_trajectory(tmp_path, capsys):
+def test_the_trajectory_from_exact_parameters(tmp_path, capsys):
     recipe = tiny()
     folder = tmp_path / "run"
-    train(recipe, [0, 1], folder, on_this_machine(), snapshots=snapshot_steps(recipe))
-    with Store.reading(folder) as store:
-        assert store.snapshots() == [(0, 10), (0, 20), (1, 10), (1, 20)]
-        for ours, theirs in zip(
-            leaves(store.snapshot(1, 20)), leaves(store.network(1, "last")), strict=True
-        ):
-            np.testing.assert_array_equal(ours, theirs)
-    rows = measure_trajectory(folder, nothing)
+    looked = snapshots_at(recipe, snapshot_steps(recipe), Observer)
+    train(recipe, [0, 1], folder, on_this_machine(), snapshots=looked)
+    rows = [row for row in load_snapshots(folder) if row.which == "step"]
     assert [(row.seed, row.step) for row in rows] == [(s, t) for s in (0, 1) for t in (0, 10, 20)]
     start = rows[0]
-    assert (start.accuracy, start.external, start.top1_active) == (1.0, 1.0, 1.0)
-    assert start.internal_tv == pytest.approx(0.0, abs=1e-6)
+    assert (start.test.accuracy, start.test.graph_accuracy, start.test.hints) == (1, 1, 1)
+    assert start.hardened == 1
+    assert start.deep is not None
+    assert start.deep.accuracy == 1
+    for seen in (start.test, start.deep):
+        exact = seen.mechanisms["bfs"]
+        assert exact.agreement == exact.agreement_strict == 1
+        assert exact.tv == pytest.approx(0, abs=1e-6)
     with Store.reading(folder) as store:
         tested = {row.seed: row.test for row in store.seeds()}
-    assert rows[2].accuracy == pytest.approx(tested[0], abs=1e-6)
-    assert load_trajectory(folder) == rows
-    assert measure_trajectory(folder, nothing) == rows
+    assert rows[2].test.accuracy == pytest.approx(tested[0], abs=1e-6)
     show_trajectory(rows)
     assert "over 2 seeds" in capsys.readouterr().out
     assert all(path.stat().st_size > 1000 for path in draw_trajectory(rows, "bfs", tmp_path))
-
-
-def test_snapshots_where_nobody_looks(tmp_path):
-    with pytest.raises(InvalidInput, match="every 10 steps; got \\[15\\]"):
-        train(tiny(), [0], tmp_path, on_this_machine(), snapshots=[15])
-    plain = tmp_path / "plain"
-    train(tiny(), [0], plain, on_this_machine())
-    with pytest.raises(InvalidInput, match="kept no snapshots"):
-        measure_trajectory(plain, nothing)

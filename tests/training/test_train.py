@@ -1,5 +1,6 @@
 """Populations: the same bits whatever happens on the way, and nothing lost when it does."""
 
+import hashlib
 import json
 import resource
 import signal
@@ -16,13 +17,15 @@ import numpy as np
 import pytest
 
 from mechgap.errors import InvalidInput
+from mechgap.measures.snapshot import load_snapshots
+from mechgap.network.network import Network
 from mechgap.report.runs import run_summary
 from mechgap.training.exchange import export_metrics, merge_runs
 from mechgap.training.local import on_this_machine
 from mechgap.training.population import Trainer
-from mechgap.training.recipe import make_recipe
+from mechgap.training.recipe import Recipe, make_recipe
 from mechgap.training.store import Store
-from mechgap.training.train import Stopped, Watcher, train
+from mechgap.training.train import Stopped, Watcher, snapshots_at, train
 
 SMALL = {"hidden_size": 4, "train_lengths": (4,), "batch_size": 4, "train_steps": 30,
          "eval_every": 5, "test_every": 10, "length_generalize": False}  # fmt: skip
@@ -48,17 +51,29 @@ class Log(Watcher):
         return self.left <= 1
 
 
+def looking(recipe: Recipe):
+    """An observer that sees every bit of the parameters."""
+
+    def look(network: Network) -> tuple[str, bytes]:
+        leaves = [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(network)]
+        seen = hashlib.sha256(b"".join(leaves)).digest()
+        return json.dumps({"task": recipe.task, "seen": seen.hex()}), seen
+
+    return look
+
+
 def trained(folder: Path, seeds=(0, 1, 2), recipe=RECIPE, chunk=2, **options) -> Log:
     log = options.pop("watcher", Log())
+    options.setdefault("snapshots", snapshots_at(recipe, (0, 5, 20), looking))
     train(recipe, list(seeds), folder, on_this_machine(1), chunk=chunk, watcher=log, **options)
     return log
 
 
 def content(folder: Path):
-    """Everything that a run has to say: parameters to the bit, and every metric."""
+    """Everything that a run has to say: parameters to the bit, metrics, and what was seen."""
     files = {p.name: p.read_bytes() for p in sorted((folder / "seeds").iterdir())}
     with Store.reading(folder) as store:
-        return files, store.metrics(), store.seeds()
+        return files, store.metrics(), store.seeds(), store.observations()
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +86,7 @@ def whole(tmp_path_factory) -> Path:
 
 def command(folder: Path, *more: str) -> list[str]:
     return [*(sys.executable, "-m", "mechgap.cli", "train", "bfs", "--out", str(folder)),
-            *OPTIONS, *more]  # fmt: skip
+            *OPTIONS, "--snapshots", "10", *more]  # fmt: skip
 
 
 # What a run is
@@ -94,6 +109,33 @@ def test_a_run_can_be_read_by_a_person_and_by_any_tool(whole):
             best = max(m.validation or 0.0 for m in store.metrics(row.seed))
             assert reports[0].validation == row.best_validation == best
             assert store.network(row.seed, "last").config.hidden_size == 4
+
+
+def test_networks_are_looked_at_on_the_way(whole):
+    """At the start, at the steps that were asked for, at the last, and where it was best."""
+    with Store.reading(whole) as store:
+        seen, rows = store.observations(), store.seeds()
+        ends = {
+            (row.seed, which): looking(RECIPE)(store.network(row.seed, which))
+            for row in rows
+            for which in ("best", "last")
+        }
+    for row in rows:
+        mine = [one for one in seen if one.seed == row.seed]
+        assert [(one.step, one.which) for one in mine] == [
+            *((step, "step") for step in (0, 5, 20, 30)), (row.best_step, "best")
+        ]  # fmt: skip
+        kept = {one.which: (one.measures, one.fingerprint) for one in mine}
+        assert kept["best"] == ends[row.seed, "best"]
+        assert kept["step"] == ends[row.seed, "last"]
+    assert len({one.fingerprint for one in seen if one.which == "step"}) == 3 * 4
+
+
+def test_snapshots_where_nobody_looks():
+    with pytest.raises(InvalidInput, match=r"every 5 steps; got \[7\]"):
+        snapshots_at(RECIPE, (5, 7), looking)
+    # What lies behind the end is not looked at, the end always is.
+    assert snapshots_at(RECIPE, (5, 1000), looking).steps == {5, 30}
 
 
 def test_a_seed_depends_on_itself_alone():
@@ -145,6 +187,7 @@ def test_killed_at_several_moments(tmp_path):
             process.kill()
     subprocess.run(command(folder, "--seeds", "2"), check=True, capture_output=True)
     assert content(folder) == content(reference)
+    assert [s.step for s in load_snapshots(folder) if s.seed == 0 and s.which == "step"] == [10, 30]
 
 
 def _reached(folder: Path) -> int:
@@ -158,7 +201,7 @@ def _reached(folder: Path) -> int:
 
 def test_ctrl_c_stops_cleanly(tmp_path):
     folder = tmp_path / "run"
-    words = command(folder, "--seeds", "1", "--steps", "100000")
+    words = command(folder, "--seeds", "1", "--steps", "100000", "--snapshots", "none")
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         for line in process.stderr:
@@ -370,6 +413,8 @@ def test_runs_are_listed_and_shown(whole):
         (["--engine", "slurm"], "unknown engine 'slurm'"),
         (["--chunk", "0"], "chunk must be at least 1; got 0"),
         (["--devices", "0"], "devices must be at least 1; got 0"),
+        (["--snapshots", "soon"], "snapshots are whole numbers, such as 4,7,11; got 'soon'"),
+        (["--snapshots", "75"], "every 50 steps; got [75]"),
     ],
 )
 def test_mistakes_are_one_line(arguments, message, tmp_path):

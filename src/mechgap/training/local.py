@@ -53,7 +53,9 @@ def _together(
     """Train some chunks to their end, each on a device of its own."""
     end = work.recipe.train_steps
     running = {
-        chunk: advance(trainer, resumed(work, trainer, chunk, step, device), step, end)
+        chunk: advance(
+            trainer, resumed(work, trainer, chunk, step, device), step, end, work.snapshots
+        )
         for (chunk, step), device in zip(waiting, jax.devices(), strict=False)
     }
     standing = dict(waiting)
@@ -61,13 +63,14 @@ def _together(
         reports = list(threads.map(lambda lane: next(lane), running.values()))
         stopping = work.watcher.wants_to_stop()  # asked once, so that stopping means recorded
         done = 0
-        for chunk, (learners, rows) in zip(list(running), reports, strict=True):
-            work.record(chunk, learners, rows, stopping=stopping)
-            done += len(chunk) * (rows[0].step - standing[chunk])
-            standing[chunk] = rows[0].step
+        for chunk, (learners, notes) in zip(list(running), reports, strict=True):
+            work.record(chunk, learners, notes, stopping=stopping)
+            step = notes.metrics[0].step
+            done += len(chunk) * (step - standing[chunk])
+            standing[chunk] = step
             if standing[chunk] == end:
                 del running[chunk]
-        work.tell([row for _, rows in reports for row in rows], done)
+        work.tell([row for _, notes in reports for row in notes.metrics], done)
         if stopping and running:
             raise Stopped
 

@@ -13,7 +13,8 @@ import numpy as np
 from mechgap.errors import InvalidInput
 from mechgap.training.local import compiled_trainer, resumed
 from mechgap.training.recipe import Recipe
-from mechgap.training.train import Chunk, Engine, Stopped, Work, advance
+from mechgap.training.store import Notes
+from mechgap.training.train import Chunk, Engine, Snapshots, Stopped, Work, advance
 
 REPORTS_PER_TASK = 10
 """How far a task goes before it sends back what it has."""
@@ -54,7 +55,7 @@ def _run(ray: Any, work: Work, xla_flags: str) -> None:
 
     def send(chunk: Chunk, leaves: list[np.ndarray] | None, step: int) -> None:
         until = work.next_stop(step, stride)
-        handle = task.remote(recipe, work.places(chunk), leaves, step, until)
+        handle = task.remote(recipe, work.places(chunk), leaves, step, until, work.snapshots)
         running[handle] = (chunk, step)
 
     for chunk, step in work.unfinished():
@@ -64,21 +65,22 @@ def _run(ray: Any, work: Work, xla_flags: str) -> None:
         (handle,), _ = ray.wait(list(running), num_returns=1)
         chunk, step = running.pop(handle)
         try:
-            leaves, reports = ray.get(handle)
+            leaves, notes = ray.get(handle)
         except ray.exceptions.RayError as error:
             raise InvalidInput(
                 f"a Ray worker failed on seeds {chunk[0]} to {chunk[-1]} at step {step} "
                 f"{RETRIES + 1} times: {error}. The same command goes on from there"
             ) from error
         learners = jax.tree.unflatten(structure, leaves)
-        rows = [row for report in reports for row in report]
         stopping = work.watcher.wants_to_stop()
-        work.record(chunk, learners, rows, stopping=stopping)
-        work.tell(reports[-1], len(chunk) * (reports[-1][0].step - step))
-        if reports[-1][0].step < recipe.train_steps:
+        work.record(chunk, learners, notes, stopping=stopping)
+        reached = notes.metrics[-1].step
+        latest = [row for row in notes.metrics if row.step == reached]
+        work.tell(latest, len(chunk) * (reached - step))
+        if reached < recipe.train_steps:
             if stopping:
                 raise Stopped
-            send(chunk, leaves, reports[-1][0].step)
+            send(chunk, leaves, reached)
 
 
 def _advance(
@@ -87,15 +89,16 @@ def _advance(
     leaves: list[np.ndarray] | None,
     step: int,
     until: int,
-) -> tuple[list[np.ndarray], list[Any]]:
+    snapshots: Snapshots | None,
+) -> tuple[list[np.ndarray], Notes]:
     """On a worker: take a chunk from one step to another."""
     trainer = compiled_trainer(recipe)
     learners = trainer.start(seeds)
     if leaves is not None:
         structure = jax.tree.structure(learners)
         learners = jax.tree.unflatten(structure, [jnp.asarray(x) for x in leaves])
-    reports = []
-    for after, rows in advance(trainer, learners, step, until):
+    notes = Notes()
+    for after, more in advance(trainer, learners, step, until, snapshots):
         learners = after
-        reports.append(rows)
-    return [np.asarray(x) for x in jax.tree.leaves(learners)], reports
+        notes.add(more, seeds)
+    return [np.asarray(x) for x in jax.tree.leaves(learners)], notes

@@ -1,9 +1,9 @@
 """The run folder: what was asked for, how far it is, what came out. Nothing is half-written.
 
     recipe.toml       the recipe, to read
-    run.sqlite        recipe, versions, seeds, metrics, checksums (any SQLite tool reads it)
+    run.sqlite        recipe, versions, seeds, metrics, what was seen at snapshots, checksums
+                      (any SQLite tool reads it)
     seeds/            each finished seed's last and best parameters, as safetensors
-    snapshots/        parameters on the way, where they were asked for
     checkpoints/      where unfinished chunks stand, as safetensors
 
 A file is written beside its place, flushed to disk and moved there; then one SQLite transaction
@@ -20,7 +20,7 @@ import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,9 @@ CREATE TABLE IF NOT EXISTS seeds (
 CREATE TABLE IF NOT EXISTS metrics (
     seed INTEGER NOT NULL, step INTEGER NOT NULL, loss REAL, validation REAL, test REAL,
     test_of_best REAL, PRIMARY KEY (seed, step)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS observations (
+    seed INTEGER NOT NULL, step INTEGER NOT NULL, which TEXT NOT NULL, measures TEXT NOT NULL,
+    fingerprint BLOB NOT NULL, PRIMARY KEY (seed, step, which)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY, sha256 TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS checkpoints (chunk TEXT PRIMARY KEY, file TEXT NOT NULL);
 """
@@ -79,6 +82,32 @@ class MetricRow:
     validation: float | None
     test: float | None
     test_of_best: float | None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What was seen of one seed at one step of its training."""
+
+    seed: int
+    step: int
+    which: str
+    """`step`: the parameters at that step; `best`: those of the best validation score."""
+    measures: str
+    """Numbers as JSON, as whoever looked at it wrote them."""
+    fingerprint: bytes
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What is known of some seeds since it was last recorded."""
+
+    metrics: list[MetricRow] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
+
+    def add(self, more: "Notes", seeds: Sequence[int]) -> None:
+        """Take over what is about these seeds."""
+        self.metrics.extend(row for row in more.metrics if row.seed in seeds)
+        self.observations.extend(row for row in more.observations if row.seed in seeds)
 
 
 class Store:
@@ -201,33 +230,12 @@ class Store:
             )
         return load_network(self.folder / name)[0]
 
-    def snapshots(self) -> list[tuple[int, int]]:
-        """Which seeds were kept at which steps."""
-        rows = self._db.execute("SELECT name FROM files WHERE name LIKE 'snapshots/%'")
-        found = [Path(name).stem.split("-") for (name,) in rows]
-        return sorted((int(seed), int(step)) for _, seed, _, step in found)
-
-    def snapshot(self, seed: int, step: int) -> Network:
-        """A seed's parameters on the way."""
-        name = _snapshot_file(seed, step)
-        if not self._is_whole(name):
-            raise InvalidInput(f"'{self.folder / name}' is missing or damaged")
-        return load_network(self.folder / name)[0]
+    def observations(self) -> list[Observation]:
+        """What was seen of all seeds on their way, by seed and step; the best after the rest."""
+        query = "SELECT * FROM observations ORDER BY seed, which DESC, step"
+        return [Observation(*row) for row in self._db.execute(query)]
 
     # Writing
-
-    def keep_snapshots(self, seeds: Sequence[int], learners: Learner) -> None:
-        """Keep the parameters that these seeds have now."""
-        step = int(np.asarray(learners.step)[0])
-        with _disk_errors(self.folder):
-            files = {}
-            for i, seed in enumerate(seeds):
-                network = jax.tree.map(lambda x, i=i: np.asarray(x)[i], learners.network)
-                name = _snapshot_file(seed, step)
-                files[name] = network_bytes(network, {"seed": seed, "step": step})
-                self._write(name, files[name])
-            with self._db:
-                self._save_files(files)
 
     def expect(self, seeds: Sequence[int]) -> None:
         """Note which seeds are wanted."""
@@ -269,7 +277,8 @@ class Store:
         names += [name] if (name := self._checkpoint_of(seeds)) else []
         with self._db:
             for seed in seeds:
-                self._db.execute("DELETE FROM metrics WHERE seed = ?", (seed,))
+                for table in ("metrics", "observations"):
+                    self._db.execute(f"DELETE FROM {table} WHERE seed = ?", (seed,))
                 self._db.execute("DELETE FROM seeds WHERE seed = ?", (seed,))
             self._db.executemany("DELETE FROM files WHERE name = ?", [(name,) for name in names])
             self._db.execute("DELETE FROM checkpoints WHERE chunk = ?", (_chunk(seeds),))
@@ -277,10 +286,8 @@ class Store:
             (self.folder / name).unlink(missing_ok=True)
         self.expect(seeds)
 
-    def checkpoint(
-        self, seeds: Sequence[int], learners: Learner, metrics: Sequence[MetricRow]
-    ) -> None:
-        """Record where a chunk stands, with the metrics since the last time.
+    def checkpoint(self, seeds: Sequence[int], learners: Learner, notes: Notes) -> None:
+        """Record where a chunk stands, with what was noted since the last time.
 
         The last checkpoint's file stays until the database names the new one.
         """
@@ -290,7 +297,7 @@ class Store:
         with _disk_errors(self.folder):
             self._write(name, data)
             with self._db:
-                self._note(learners, metrics, {name: data}, finished=False)
+                self._note(learners, notes, {name: data}, finished=False)
                 self._db.execute(
                     "INSERT OR REPLACE INTO checkpoints VALUES (?, ?)", (_chunk(seeds), name)
                 )
@@ -299,7 +306,7 @@ class Store:
             if old and old != name:
                 (self.folder / old).unlink(missing_ok=True)
 
-    def finish(self, seeds: Sequence[int], learners: Learner, metrics: Sequence[MetricRow]) -> None:
+    def finish(self, seeds: Sequence[int], learners: Learner, notes: Notes) -> None:
         """Record a chunk's last and best parameters; it needs no checkpoint any more."""
         files = {}
         for i, seed in enumerate(seeds):
@@ -316,7 +323,7 @@ class Store:
             for name, data in files.items():
                 self._write(name, data)
             with self._db:
-                self._note(learners, metrics, files, finished=True)
+                self._note(learners, notes, files, finished=True)
                 self._db.execute("DELETE FROM checkpoints WHERE chunk = ?", (_chunk(seeds),))
                 self._db.execute("DELETE FROM files WHERE name = ?", (old,))
             if old:
@@ -346,21 +353,22 @@ class Store:
                 taken[name] = (other.folder / name).read_bytes()
                 self._write(name, taken[name])
             with self._db:
-                self._save_metrics(other.metrics(seed))
+                seen = [row for row in other.observations() if row.seed == seed]
+                self._save_notes(Notes(other.metrics(seed), seen))
                 self._save_files(taken)
                 self._db.execute(_SAVE_SEED, astuple(row))
 
     def _note(
         self,
         learners: Learner,
-        metrics: Sequence[MetricRow],
+        notes: Notes,
         files: Mapping[str, bytes],
         finished: bool,
     ) -> None:
         """Everything about a chunk that goes into one transaction."""
-        self._save_metrics(metrics)
+        self._save_notes(notes)
         self._save_files(files)
-        latest = {row.seed: row for row in metrics}
+        latest = {row.seed: row for row in notes.metrics}
         for i, seed in enumerate(np.asarray(learners.seed).tolist()):
             diverged = int(learners.diverged_at[i])
             state = "training" if not finished else "finished" if diverged < 0 else "diverged"
@@ -379,9 +387,11 @@ class Store:
                 ),
             )
 
-    def _save_metrics(self, metrics: Sequence[MetricRow]) -> None:
-        rows = [tuple(_number(value) for value in astuple(row)) for row in metrics]
+    def _save_notes(self, notes: Notes) -> None:
+        rows = [tuple(_number(value) for value in astuple(row)) for row in notes.metrics]
         self._db.executemany("INSERT OR REPLACE INTO metrics VALUES (?, ?, ?, ?, ?, ?)", rows)
+        seen = [astuple(row) for row in notes.observations]
+        self._db.executemany("INSERT OR REPLACE INTO observations VALUES (?, ?, ?, ?, ?)", seen)
 
     def _save_files(self, files: Mapping[str, bytes]) -> None:
         rows = [(name, hashlib.sha256(data).hexdigest()) for name, data in files.items()]
@@ -464,10 +474,6 @@ def _span(seeds: Sequence[int]) -> str:
 
 def _seed_file(seed: int, which: str) -> str:
     return f"seeds/{seed:05d}-{which}.safetensors"
-
-
-def _snapshot_file(seed: int, step: int) -> str:
-    return f"snapshots/seed-{seed}-step-{step}.safetensors"
 
 
 def _number(value: Any) -> Any:

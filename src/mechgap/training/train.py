@@ -3,20 +3,38 @@
 Seeds are cut into chunks. A chunk starts, or resumes where the folder says, and advances from
 report to report until its last step; what was done is recorded on the way. An engine decides where
 that happens: in this process (`local`) or on a cluster (`ray_engine`). Both leave the same bits.
+
+At *snapshots* an observer looks at every network: at the steps that were asked for, and in the end
+at the parameters of the best validation score. What it sees is recorded with the metrics.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import jax
 import numpy as np
 
 from mechgap.errors import InvalidInput
+from mechgap.network.network import Network
 from mechgap.training.population import Learner, Trainer
 from mechgap.training.recipe import Recipe
-from mechgap.training.store import MetricRow, Store
+from mechgap.training.store import MetricRow, Notes, Observation, Store
+
+Observer = Callable[[Network], tuple[str, bytes]]
+"""Looks at a network: numbers as JSON, and a fingerprint."""
+
+
+@dataclass(frozen=True)
+class Snapshots:
+    """When an observer looks at training. It is made from the recipe, wherever training happens."""
+
+    steps: frozenset[int]
+    """Multiples of `eval_every`; 0 is the start."""
+    make_observer: Callable[[Recipe], Observer]
+
 
 Chunk = tuple[int, ...]
 """Seeds that run as one vectorised program."""
@@ -72,14 +90,13 @@ class Work:
     watcher: Watcher
     checkpoint_seconds: float
     """How much work a crash may cost (or one interval between reports, if that is longer)."""
-    snapshots: frozenset[int] = frozenset()
-    """Steps whose parameters are kept; multiples of `eval_every`."""
+    snapshots: Snapshots | None = None
     began: float = field(default_factory=time.monotonic)
     trained: int = 0
     """Seed-steps of this process, after its first report."""
     _since: float | None = None
     _recorded: dict[Chunk, float] = field(default_factory=dict)
-    _unrecorded: dict[Chunk, list[MetricRow]] = field(default_factory=dict)
+    _unrecorded: dict[Chunk, Notes] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -107,20 +124,15 @@ class Work:
         return [*chunk, *[chunk[-1]] * (self.width - len(chunk))]
 
     def next_stop(self, step: int, stride: int) -> int:
-        """Where to stop next: after a stride, at a snapshot, or at the end."""
-        ahead = [kept for kept in self.snapshots if kept > step]
-        return min(self.recipe.train_steps, (step // stride + 1) * stride, *ahead)
+        """Where to stop next: after a stride, or at the end."""
+        return min(self.recipe.train_steps, (step // stride + 1) * stride)
 
-    def record(
-        self, chunk: Chunk, learners: Learner, rows: Sequence[MetricRow], *, stopping: bool
-    ) -> None:
+    def record(self, chunk: Chunk, learners: Learner, notes: Notes, *, stopping: bool) -> None:
         """Take note of a chunk's new standing: in the folder when it is due, or at the end."""
         mine = jax.tree.map(lambda x: x[: len(chunk)], learners)
-        pending = self._unrecorded.setdefault(chunk, [])
-        pending += [row for row in rows if row.seed in chunk]
+        pending = self._unrecorded.setdefault(chunk, Notes())
+        pending.add(notes, chunk)
         step = int(mine.step[0])
-        if step in self.snapshots:
-            self.store.keep_snapshots(chunk, mine)
         now = time.monotonic()
         if step >= self.recipe.train_steps:
             self.store.finish(chunk, mine, pending)
@@ -132,7 +144,7 @@ class Work:
             self._recorded[chunk] = now
         else:
             return
-        pending.clear()
+        del self._unrecorded[chunk]
 
     def tell(self, rows: Sequence[MetricRow], steps: int) -> None:
         """Tell the watcher; `steps` is how many seed-steps were done since the last time."""
@@ -176,7 +188,7 @@ def train(
     *,
     chunk: int | None = None,
     checkpoint_seconds: float = 20.0,
-    snapshots: Iterable[int] = (),
+    snapshots: Snapshots | None = None,
     watcher: Watcher | None = None,
 ) -> None:
     """Train these seeds, or go on where the folder says."""
@@ -189,7 +201,7 @@ def train(
         store.expect(seeds)
         work = Work(
             *(recipe, seeds, width, store, watcher or Watcher(), checkpoint_seconds),
-            snapshots=_checked_snapshots(recipe, snapshots),
+            snapshots=snapshots,
         )
         try:
             engine(work)
@@ -198,13 +210,18 @@ def train(
                 store.note_rate(work.rate)
 
 
-def _checked_snapshots(recipe: Recipe, steps: Iterable[int]) -> frozenset[int]:
-    wanted = frozenset(steps)
-    if odd := sorted(step for step in wanted if step < 1 or step % recipe.eval_every):
+def snapshots_at(
+    recipe: Recipe, steps: Iterable[int], make_observer: Callable[[Recipe], Observer]
+) -> Snapshots:
+    """Look at training at these steps, as far as it goes, and at its last."""
+    wanted = {step for step in steps if step < recipe.train_steps} | {recipe.train_steps}
+    if odd := sorted(
+        step for step in wanted - {recipe.train_steps} if step < 0 or step % recipe.eval_every
+    ):
         raise InvalidInput(
             f"snapshots are taken where validation is, every {recipe.eval_every} steps; got {odd}"
         )
-    return wanted
+    return Snapshots(frozenset(wanted), make_observer)
 
 
 def default_chunk(recipe: Recipe) -> int:
@@ -219,10 +236,11 @@ def default_chunk(recipe: Recipe) -> int:
 
 
 def advance(
-    trainer: Trainer, learners: Learner, step: int, until: int
-) -> Iterator[tuple[Learner, list[MetricRow]]]:
+    trainer: Trainer, learners: Learner, step: int, until: int, snapshots: Snapshots | None = None
+) -> Iterator[tuple[Learner, Notes]]:
     """Train from one step to another; yields after every report."""
     recipe = trainer.recipe
+    at_start = observed(recipe, learners, snapshots, step) if step == 0 else []
     while step < until:
         to = min(recipe.train_steps, (step // recipe.eval_every + 1) * recipe.eval_every)
         learners, loss = trainer.advance(learners, to - step)
@@ -234,4 +252,31 @@ def advance(
             int(seed): MetricRow(int(seed), step, *(float(column[i]) for column in columns))
             for i, seed in enumerate(seeds)
         }
-        yield learners, list(rows.values())
+        seen = observed(recipe, learners, snapshots, step)
+        yield learners, Notes(list(rows.values()), [*at_start, *seen])
+        at_start = []
+
+
+def observed(
+    recipe: Recipe, learners: Learner, snapshots: Snapshots | None, step: int
+) -> list[Observation]:
+    """What is seen of the seeds of a chunk at a step, if it is looked at."""
+    if snapshots is None or step not in snapshots.steps:
+        return []
+    look = _observer(snapshots.make_observer, recipe)
+    kinds = ["step", "best"] if step == recipe.train_steps else ["step"]
+    seen: dict[tuple[int, str], Observation] = {}
+    for i, seed in enumerate(np.asarray(learners.seed).tolist()):
+        for which in kinds:
+            if (seed, which) not in seen:  # a last chunk that is smaller repeats a seed
+                chosen = learners.network if which == "step" else learners.best
+                at = step if which == "step" else int(learners.best_step[i])
+                network = jax.tree.map(lambda x, i=i: x[i], chosen)
+                seen[seed, which] = Observation(seed, at, which, *look(network))
+    return list(seen.values())
+
+
+@cache
+def _observer(make: Callable[[Recipe], Observer], recipe: Recipe) -> Observer:
+    """An observer, kept with its graphs and programs."""
+    return make(recipe)
