@@ -27,6 +27,14 @@ install_import_hook([f"mechgap.{part}" for part in CHECKED], "beartype.beartype"
 logging.getLogger("absl").setLevel(logging.ERROR)  # dm-clrs logs each sampler that it builds
 
 
+@pytest.fixture(scope="session", autouse=True)
+def fewer_deep_graphs():
+    """A percentage with two digits needs a thousand graphs; a test does not."""
+    from mechgap.measures import data
+
+    data.DEEP_GRAPHS = 40
+
+
 @pytest.fixture(scope="module", autouse=True)
 def forget_compiled_programs():
     """Every compiled program maps memory, of which a process can have only so many pieces."""

@@ -63,7 +63,7 @@ def test_padding_does_not_count_and_time_is_each_samples_own():
     assert external(batch, raw).accuracy == 1
     raw["reach_h"] = raw["reach_h"].at[1, 0].set(-100)  # the first sample's last step: all wrong
     found = external(batch, raw)
-    assert found.hints["reach_h"] == pytest.approx(2 / 3)
+    assert found.hints["reach_h"] == pytest.approx((1 / 2 + 1) / 2)  # by graph, then graphs
     along = found.over_time["reach_h"]
     assert len(along) == TIMES
     assert along[0] == pytest.approx(1)

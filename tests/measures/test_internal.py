@@ -4,12 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mechgap import InvalidInput, from_graphs, sample
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
-from mechgap.measures.data import Data, GroundTruth, long_traces, make_data
+from mechgap.measures.data import Data, long_traces, make_data
 from mechgap.measures.internal import internal_gap
 from mechgap.measures.yardsticks import self_attention, uniform_attention
 from mechgap.network.network import Network
@@ -38,22 +40,30 @@ def test_a_path_by_hand():
     assert uniform.l1 == pytest.approx(2 * tv)
     assert uniform.paper == pytest.approx(2 * tv / 3)
     assert uniform.tv_by_step[:steps] == pytest.approx([tv] * steps)
-    # Active: node 1 in the first step, node 2 in the second.
-    assert uniform.tv_active == pytest.approx((2 / 3 + 1 / 2) / 2)
+    # Updated: node 1 in the first step, node 2 in the second.
+    assert uniform.rows == {"updated": 2, "unchanged": 0, "inactive": 4}
+    assert uniform.misplaced == pytest.approx((2 / 3 + 1 / 2) / 2)
+    # By chance one of three, and one of two, is the right one.
+    assert uniform.agreement == pytest.approx((1 / 3 + 1 / 2) / 2)
+    # The largest entry of uniform attention is right for its share: the rest is soft and wrong.
+    updated = uniform.parts["updated"]
+    assert updated["soft"] == pytest.approx((1 / 3 * 2 / 3 + 1 / 2 * 1 / 2) / 6)
+    assert updated["wrong"] == pytest.approx((2 / 3 * 2 / 3 + 1 / 2 * 1 / 2) / 6)
     assert uniform.entropy == pytest.approx((2 * np.log(2) + np.log(3)) / 3)
     assert uniform.sharpness == pytest.approx(0, abs=1e-6)
     alone = internal_gap(self_attention(data), truth, data)
     assert alone.tv == pytest.approx(1 / 3)
-    assert alone.tv_active == 1
-    assert alone.top1_active == 0
+    assert alone.misplaced == 1
+    assert alone.agreement == 0
+    assert alone.parts["updated"] == pytest.approx({"tie": 0, "soft": 0, "wrong": 1 / 3})
     assert alone.sharpness == pytest.approx(1)
 
 
 def test_the_truth_against_itself_is_zero(graphs):
     for truth in graphs.truths:
         gap = internal_gap(truth.attention, truth, graphs)
-        assert (gap.tv, gap.tv_active, gap.tv_tied, gap.entropy, gap.off_graph) == (0,) * 5
-        assert gap.top1 == gap.top1_active == gap.top1_tied_active == 1
+        assert (gap.tv, gap.misplaced, gap.entropy, gap.off_graph) == (0,) * 4
+        assert gap.agreement == gap.agreement_strict == 1
 
 
 def test_the_forms_are_one_number_in_three_scales(graphs):
@@ -71,7 +81,7 @@ def test_all_targets_of_a_program_attend_alike(graphs):
         found = run(compiled.network, graphs.batch)
         gap = internal_gap(found.attention, graphs.truths[0], graphs)
         assert gap.tv <= compiled.certificate.attention_error
-        assert gap.top1 == 1
+        assert gap.agreement_strict == 1
 
 
 def test_the_second_mechanism_is_another_one(graphs):
@@ -87,8 +97,11 @@ def test_order_of_samples_does_not_matter(graphs):
     mixed = make_data("mixed", graphs.batch[order])
     there = internal_gap(trace.attention[:, order], mixed.truths[0], mixed)
     here = internal_gap(trace.attention, truth, graphs)
-    for name, value in here.numbers.items():
-        assert there.numbers[name] == pytest.approx(value, rel=1e-5), name
+    assert there.rows == here.rows
+    for name in ("agreement", "misplaced", "tv", "sharpness"):
+        assert getattr(there, name) == pytest.approx(getattr(here, name), rel=1e-5), name
+    for rows, kinds in here.parts.items():
+        assert there.parts[rows] == pytest.approx(kinds, rel=1e-5)
     np.testing.assert_allclose(there.tv_by_sample, here.tv_by_sample[np.asarray(order)], rtol=1e-5)
 
 
@@ -106,14 +119,64 @@ def test_ties_that_a_correct_search_could_break_otherwise():
     data = make_data("square", from_graphs("bfs", square, 0))
     truth = data.truths[0]
     assert truth.senders[1, 0, 2] == 1
-    other_way = GroundTruth("other", 1, truth.senders.at[1, 0, 2].set(3), truth.acceptable)
-    gap = internal_gap(other_way.attention, truth, data)
+    other_way = attending(truth.senders.at[1, 0, 2].set(3))
+    gap = internal_gap(other_way, truth, data)
+    assert gap.tv == pytest.approx(gap.parts["updated"]["tie"])
     assert gap.tv > 0
-    assert gap.tv_tied == gap.tv_tied_active == 0
-    assert gap.top1_active < 1
-    assert gap.top1_tied_active == 1
-    wrong = GroundTruth("wrong", 1, truth.senders.at[1, 0, 2].set(2), truth.acceptable)
-    assert internal_gap(wrong.attention, truth, data).tv_tied_active > 0
+    assert gap.misplaced == 0
+    assert (gap.agreement, gap.agreement_strict) == (1, pytest.approx(2 / 3))
+    wrong = internal_gap(attending(truth.senders.at[1, 0, 2].set(2)), truth, data)
+    assert wrong.tv == pytest.approx(wrong.parts["updated"]["wrong"])
+    assert wrong.misplaced == pytest.approx(1 / 3)
+    soft = 0.6 * truth.attention + 0.4 * attending(truth.senders.at[1, 0, 2].set(2))
+    half = internal_gap(soft, truth, data)
+    assert half.tv == pytest.approx(half.parts["updated"]["soft"])
+    assert half.agreement == 1
+
+
+def attending(senders):
+    return jax.nn.one_hot(senders, senders.shape[-1])[:, :, None]
+
+
+def test_both_mechanisms_of_bfs_update_the_same_nodes(graphs):
+    """They differ only in whom a reached node goes on attending to."""
+    first, second = graphs.truths
+    live = np.asarray(graphs.valid)[..., None]
+    assert (np.asarray(first.updated & live) == np.asarray(second.updated & live)).all()
+    gaps = [internal_gap(first.attention, truth, graphs) for truth in graphs.truths]
+    assert gaps[0].agreement == gaps[1].agreement == 1
+    assert gaps[1].parts["updated"] == {"tie": 0, "soft": 0, "wrong": 0}
+    assert gaps[1].tv == pytest.approx(gaps[1].parts["unchanged"]["wrong"])
+
+
+@given(seed=st.integers(0, 2**31 - 1), sharp=st.floats(0.1, 30))
+@settings(max_examples=20, deadline=None)
+def test_the_parts_add_up_to_the_paper_s_measure(graphs, seed, sharp):
+    shape = (graphs.batch.steps, graphs.batch.size, 2, graphs.batch.nodes, graphs.batch.nodes)
+    logits = sharp * jax.random.normal(jax.random.key(seed), shape)
+    attention = jax.nn.softmax(jnp.where(graphs.support[None, :, None], logits, -1e9), -1)
+    for truth in graphs.truths:
+        gap = internal_gap(attention, truth, graphs)
+        assert sum(sum(kinds.values()) for kinds in gap.parts.values()) == pytest.approx(gap.tv)
+        apart = np.abs(np.asarray(attention.mean(2) - truth.attention[:, :, 0])).sum(-1) / 2
+        live = np.broadcast_to(np.asarray(graphs.valid)[..., None], apart.shape)
+        each = [apart[:, g][live[:, g]].mean() for g in range(graphs.batch.size)]
+        assert gap.tv == pytest.approx(np.mean(each), rel=1e-5)
+        assert 0 <= gap.agreement_strict <= gap.agreement <= 1
+
+
+def test_a_tie_in_attention_counts_for_its_share(graphs):
+    """The lowest index is no better guess than another: what argmax would make of it."""
+    uniform = internal_gap(uniform_attention(graphs), graphs.truths[0], graphs)
+    truth = graphs.truths[0]
+    shares = np.asarray(1 / graphs.support.sum(-1))
+    updated = np.asarray(truth.updated) & np.asarray(graphs.valid)[..., None]
+    each = [
+        np.broadcast_to(shares[g], updated[:, g].shape)[updated[:, g]].mean()
+        for g in range(graphs.batch.size)
+        if updated[:, g].any()
+    ]
+    assert uniform.agreement_strict == pytest.approx(np.mean(each), rel=1e-5)
 
 
 def test_distances_leave_no_ties():

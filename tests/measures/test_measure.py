@@ -36,25 +36,35 @@ def test_a_run_is_measured(folder, capsys):
     results = measure_run(folder, tell=lambda *what: told.append(what))
     numbers = results.numbers
     assert [seed["seed"] for seed in numbers["seeds"]] == [0, 1, 2]
-    wanted = {"accuracy", "internal_paper", "internal_l1", "internal_tv", "top1_active", "external"}
+    assert (results.mechanisms, numbers["reference"]) == (["bfs", "bfs_parent"], "bfs")
     for row in [*numbers["seeds"], *numbers["yardsticks"].values()]:
-        assert wanted <= row.keys()
-        assert all(isinstance(row[name], float) for name in wanted)
-        assert row["internal_l1"] == pytest.approx(2 * row["internal_tv"], rel=1e-5)
-        assert row["internal_paper"] == pytest.approx(row["internal_l1"] / 6, rel=1e-5)
+        assert {"accuracy", "graph_accuracy", "external"} <= row.keys()
+        for gap in row["gaps"]["test"].values():
+            assert gap["l1"] == pytest.approx(2 * gap["tv"], rel=1e-5)
+            assert gap["paper"] == pytest.approx(gap["l1"] / 6, rel=1e-5)
+            parts = sum(sum(kinds.values()) for kinds in gap["parts"].values())
+            assert parts == pytest.approx(gap["tv"], rel=1e-5)
     with Store.reading(folder) as store:
         rows = {row.seed: row for row in store.seeds()}
     for seed in numbers["seeds"]:
         assert seed["accuracy"] == pytest.approx(rows[seed["seed"]].test_of_best, abs=1e-6)
-        assert seed["forced"]["own"] == seed["accuracy"]
-        nearest = min(seed["gaps"]["test"].values(), key=lambda gap: gap["tv"])
-        assert nearest["tv"] == seed["internal_tv"]
+        assert seed["causal"]["own"] == pytest.approx(seed["accuracy"], abs=1e-6)
+        gaps = seed["gaps"]["test"]
+        most = max(gap["agreement"] for gap in gaps.values())
+        assert gaps[seed["nearest"]]["agreement"] == most
+        assert seed["deep"]["mechanisms"].keys() == gaps.keys()
     compiled = numbers["yardsticks"]["compiled"]
-    assert (compiled["accuracy"], compiled["top1_active"], compiled["external"]) == (1, 1, 1)
-    assert compiled["internal_tv"] < 1e-3
-    assert numbers["yardsticks"]["self"]["top1_active"] == 0
-    for kind in ("internal", "external"):
-        found = numbers["correlation"][kind]
+    assert (compiled["accuracy"], compiled["graph_accuracy"], compiled["external"]) == (1, 1, 1)
+    assert compiled["deep"]["graph_accuracy"] == 1
+    assert compiled["gaps"]["test"]["bfs"]["tv"] < 1e-3
+    assert compiled["gaps"]["test"]["bfs"]["agreement"] == 1
+    assert compiled["causal"]["mechanisms"]["bfs"]["foils"]["key"]["verdict"] == "used"
+    assert numbers["yardsticks"]["self"]["gaps"]["test"]["bfs"]["agreement"] == 0
+    closest = min(numbers["seeds"], key=lambda seed: seed["gaps"]["test"]["bfs"]["tv"])
+    to_compiled = numbers["solutions"]["closest_to_compiled"]
+    assert to_compiled["tv"] == closest["gaps"]["test"]["bfs"]["tv"]
+    correlated = numbers["correlation"]
+    for found in (correlated["external"], *correlated["tv"].values()):
         assert found["n"] == 3
         assert {"pearson_r", "pearson_p", "spearman_rho", "spearman_p"} <= found.keys()
         assert "3 seeds" in found["warning"]
@@ -65,7 +75,7 @@ def test_a_run_is_measured(folder, capsys):
 
     again = load_results(folder)
     assert again.numbers == json.loads(json.dumps(numbers))
-    assert again.series["seeds/0/gaps/test/bfs/tv_by_step"].ndim == 1
+    assert again.series["seeds/0/gaps/test/bfs/parts_by_step"].shape[1:] == (3, 3)
     assert again.series["solutions/distances"].shape == (3, 3)
     show_measures(again, folder)
     shown = capsys.readouterr().out

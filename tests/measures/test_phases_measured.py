@@ -8,7 +8,7 @@ import pytest
 from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
-from mechgap.measures.causal import forced
+from mechgap.measures.causal import causal
 from mechgap.measures.data import Data, GroundTruth, make_data
 from mechgap.measures.examples import example_run
 from mechgap.measures.internal import internal_gap
@@ -39,7 +39,8 @@ def compiled() -> Compiled:
 def one_phase(truth: GroundTruth, phase: int) -> GroundTruth:
     """A phase as a mechanism of its own."""
     here = slice(phase, None, truth.phases)
-    return GroundTruth("phase", 1, truth.senders[here], truth.acceptable[here])
+    arrays = (truth.senders, truth.acceptable, truth.updated, truth.foils)
+    return GroundTruth("phase", 1, *jax.tree.map(lambda x: x[here], arrays))
 
 
 def test_a_compiled_search_has_no_gap(graphs, compiled):
@@ -48,9 +49,9 @@ def test_a_compiled_search_has_no_gap(graphs, compiled):
     assert len(truth.senders) == 3 * graphs.batch.steps
     gap = internal_gap(run(compiled.network, graphs.batch).attention, truth, graphs)
     assert gap.tv < 1e-6
-    assert gap.top1 == gap.top1_tied_active == 1
+    assert gap.agreement == gap.agreement_strict == 1
     assert gap.tv_by_step.shape == (graphs.batch.steps,)
-    assert gap.top1_active_by_phase.tolist() == [1, 1, 1]
+    assert gap.agreement_by_phase.tolist() == [1, 1, 1]
 
 
 def test_one_step_per_hint_is_compared_with_every_phase(graphs):
@@ -59,7 +60,10 @@ def test_one_step_per_hint_is_compared_with_every_phase(graphs):
         whole = internal_gap(attention, truth, graphs)
         each = [internal_gap(attention, one_phase(truth, p), graphs) for p in range(3)]
         assert whole.tv == pytest.approx(np.mean([gap.tv for gap in each]), rel=1e-5)
-        np.testing.assert_allclose(whole.tv_by_phase, [gap.tv for gap in each], rtol=1e-5)
+        for name in ("agreement", "misplaced"):
+            np.testing.assert_allclose(
+                getattr(whole, f"{name}_by_phase"), [getattr(gap, name) for gap in each], rtol=1e-5
+            )
         np.testing.assert_allclose(
             whole.tv_by_step, np.mean([gap.tv_by_step for gap in each], axis=0), rtol=1e-5
         )
@@ -75,7 +79,7 @@ def test_of_several_steps_the_nearest_counts():
         steps[place] = truth.attention
         attention = jnp.stack(steps, axis=1).reshape(-1, *astray.shape[1:])
         gap = internal_gap(attention, truth, data)
-        assert (gap.tv, gap.top1) == (0, 1)
+        assert (gap.tv, gap.agreement_strict) == (0, 1)
 
 
 def test_as_many_steps_as_phases_are_compared_in_order(graphs):
@@ -87,11 +91,13 @@ def test_as_many_steps_as_phases_are_compared_in_order(graphs):
 
 
 def test_forced_to_the_true_phases_a_compiled_search_loses_nothing(graphs, compiled):
-    found = forced(compiled.network, graphs)
-    assert found["own"] == found["dfs"] == 1
-    assert found["self"] < 1
+    found = causal(compiled.network, graphs)
+    (mine,) = found.mechanisms
+    assert found.own == mine.exact == found.tempered["hardened"] == 1
+    assert found.fixed["self"] < 1
+    assert mine.foils["key"].nodes > 0
     single = Network.initial("dfs", jax.random.key(0), NetworkConfig(hidden_size=4))
-    assert forced(single, graphs).keys() == {"own", "uniform", "self"}
+    assert causal(single, graphs).mechanisms == ()
 
 
 def test_examples_have_a_frame_for_every_phase(graphs):
@@ -107,14 +113,14 @@ def test_a_run_of_dfs_is_measured(steps, tmp_path):
     folder = untrained_run(tmp_path / "dfs", "dfs", seeds=(0, 1), nb_msg_passing_steps=steps)
     results = measure_run(folder)
     numbers = results.numbers
-    assert numbers["seeds"][0]["mechanism"] == "dfs"
+    assert numbers["seeds"][0]["nearest"] == "dfs"
     compiled = numbers["yardsticks"]["compiled"]
-    assert (compiled["accuracy"], compiled["top1_active"]) == (1, 1)
-    assert compiled["internal_tv"] < 1e-3
-    assert (compiled["forced"]["dfs"], compiled["forced"]["own"]) == (1, 1)
+    assert (compiled["accuracy"], compiled["gaps"]["test"]["dfs"]["agreement"]) == (1, 1)
+    assert compiled["gaps"]["test"]["dfs"]["tv"] < 1e-3
+    assert (compiled["causal"]["mechanisms"]["dfs"]["exact"], compiled["causal"]["own"]) == (1, 1)
     for seed in numbers["seeds"]:
-        assert 0 < seed["internal_tv"] < 1
-        assert ("dfs" in seed["forced"]) == (steps == 3)
+        assert 0 < seed["gaps"]["test"]["dfs"]["tv"] < 1
+        assert ("dfs" in seed["causal"]["mechanisms"]) == (steps == 3)
     shown = player(results)
     assert shown is not None
     assert shown["phases"] == 3

@@ -1,15 +1,24 @@
 """Correlations and clusters, beside SciPy and by hand."""
 
+import math
+from itertools import permutations
+from typing import Any
+
 import jax
 import numpy as np
+import pandas
 import pytest
+import statsmodels.formula.api as formula
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from scipy.spatial.distance import pdist
 
 from mechgap import sample
-from mechgap.measures.correlation import correlation, smallest_detectable
+from mechgap.measures.correlation import MOST_ORDERINGS, correlation, smallest_detectable
 from mechgap.measures.data import make_data
 from mechgap.measures.internal import internal_gap
+from mechgap.measures.mixed import mixed_model
 from mechgap.measures.solutions import (
     Collected,
     adjusted_rand,
@@ -19,6 +28,8 @@ from mechgap.measures.solutions import (
 from mechgap.measures.yardsticks import self_attention, uniform_attention
 from mechgap.network.network import Network
 from mechgap.network.trace import run
+
+stats: Any = scipy_stats
 
 
 def test_the_paper_s_p_values_follow_from_about_108_seeds():
@@ -39,6 +50,92 @@ def test_the_paper_s_p_values_follow_from_about_108_seeds():
     assert low < found.pearson_r < high
 
 
+@pytest.mark.parametrize("count", [4, 6])
+def test_p_values_of_few_seeds_are_exact(count):
+    """The share of all pairings that correlate as much, counted one by one."""
+    rng = np.random.default_rng(count)
+    x, y = rng.normal(size=(2, count))
+    found = correlation(list(x), list(y))
+    others = [abs(stats.pearsonr(x, y[list(order)])[0]) for order in permutations(range(count))]
+    share = np.mean(np.array(others) >= abs(stats.pearsonr(x, y)[0]) - 1e-9)
+    assert found.pearson_p == pytest.approx(share)
+    perfect = correlation(list(np.sort(x)), list(np.sort(y)))
+    assert perfect.spearman_p == pytest.approx(2 / math.factorial(count))
+    low, high = perfect.spearman_interval
+    assert low < high < 1
+
+
+def test_fisher_s_interval_is_scipy_s():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(2, 25))
+    found = correlation(list(x), list(y))
+    theirs = stats.pearsonr(x, y).confidence_interval(0.95)
+    assert found.pearson_interval == pytest.approx((theirs.low, theirs.high), abs=1e-6)
+
+
+def test_many_orderings_are_sampled():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=20)
+    y = x + rng.normal(size=20)
+    found = correlation(list(x), list(y))
+    assert found.pearson_p == pytest.approx(stats.pearsonr(x, y).pvalue, abs=2e-3)
+    assert correlation(list(x), list(x)).pearson_p == pytest.approx(1 / (MOST_ORDERINGS + 1))
+
+
+def repeated(seeds: int, steps: int, slope: float):
+    rng = np.random.default_rng(seeds)
+    seed, step = np.repeat(np.arange(seeds), steps), np.tile(np.arange(steps), seeds)
+    own = 0.8 * rng.normal(size=seeds)
+    x = rng.normal(size=seeds * steps) + 0.5 * own[seed]
+    y = slope * x + 0.3 * step + own[seed] + 0.4 * rng.normal(size=seeds * steps)
+    return y, x, step, seed
+
+
+def test_the_mixed_model_is_statsmodels_s():
+    y, x, step, seed = repeated(12, 6, 0.7)
+    found = mixed_model(y.tolist(), x.tolist(), step.tolist(), seed.tolist())
+    assert found is not None
+    frame = pandas.DataFrame({"y": y, "x": x, "step": step, "seed": seed})
+    theirs = formula.mixedlm("y ~ x + C(step)", frame, groups="seed").fit(reml=True)
+    assert found.slope == pytest.approx(theirs.params["x"], rel=1e-4)
+    between = float(theirs.cov_re.iloc[0, 0])
+    assert found.between_share == pytest.approx(between / (between + theirs.scale), rel=1e-3)
+    # Its errors allow for the estimated variances too, which is a percent.
+    assert found.interval == pytest.approx(tuple(theirs.conf_int().loc["x"]), abs=0.02)
+    assert found.p < 1e-10
+
+
+def test_a_slope_between_seeds_is_not_taken_for_one_within():
+    """Seeds with a larger x have a larger y, but a seed's y falls when its x rises."""
+    rng = np.random.default_rng(0)
+    seed = np.repeat(np.arange(10), 6)
+    inside = rng.normal(size=60)
+    x, y = seed + inside, 2.0 * seed - inside + 0.1 * rng.normal(size=60)
+    found = mixed_model(y.tolist(), x.tolist(), [0] * 60, seed.tolist())
+    assert found is not None
+    assert found.slope == pytest.approx(-1, abs=0.1)
+    assert correlation(list(x), list(y)).pearson_r > 0.9
+
+
+def test_what_no_model_can_be_fitted_to():
+    assert mixed_model([1.0, 2.0], [1.0, 2.0], [0, 0], [0, 1]) is None
+    assert mixed_model([1.0, 2.0] * 4, [1.0] * 8, [0] * 8, [0, 1] * 4) is None
+
+
+@pytest.mark.parametrize("count", [8, 40])
+def test_one_cloud_is_one_cluster_and_two_are_two(count):
+    rng = np.random.default_rng(count)
+    cloud = rng.normal(size=(count, 30)) * np.linspace(3, 0.1, 30)
+    one = solutions(pdist(cloud, "cityblock"), count)
+    assert one.clusters == 1
+    assert one.one_cluster_p > 0.05
+    assert one.clusters_at_default_cut > 1  # where a dendrogram would be coloured
+    apart = cloud + 8.0 * (np.arange(count) % 2)[:, None]
+    two = solutions(pdist(apart, "cityblock"), count)
+    assert two.clusters == 2
+    assert two.one_cluster_p <= 0.05
+
+
 def test_few_seeds_are_warned_about():
     found = correlation([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0])
     assert found.warning is not None
@@ -53,9 +150,9 @@ def test_seeds_without_a_number_are_left_out():
 
 def test_smallest_detectable_is_where_p_is_five_percent():
     rng = np.random.default_rng(1)
-    x = rng.normal(size=20)
-    r = smallest_detectable(20)
-    noise = rng.normal(size=20)
+    x = rng.normal(size=40)
+    r = smallest_detectable(40)
+    noise = rng.normal(size=40)
     x = (x - x.mean()) / x.std()
     noise -= noise.mean()
     noise -= x * (x @ noise) / (x @ x)
@@ -98,8 +195,6 @@ def test_clear_clusters_are_found():
     rng = np.random.default_rng(0)
     centres = np.repeat(10.0 * np.eye(3), 6, axis=0)
     points = centres + 0.1 * rng.normal(size=centres.shape)
-    from scipy.spatial.distance import pdist
-
     found = solutions(pdist(points, "cityblock"), 18)
     assert found.clusters == 3
     assert found.stability == pytest.approx(1)

@@ -1,37 +1,257 @@
-"""Does a network use what it attends to? Its attention is replaced, and accuracy counted again.
+"""Does a network use what it attends to? Its attention is patched, and accuracy counted again.
 
-A learned network that ran the algorithm would lose nothing when forced to α*. A compiled network
-that is given a learned network's attention shows how far that attention carries the algorithm.
+- its own at another temperature: `hardened` to its largest entry, `sharper`, `softer`;
+- its own, with α* put into one class of rows only: which part of the gap matters?
+- α* in all rows, `uniform`, `self`;
+- *foils*: α* but for one part of the mechanism's selection, in every row where it selects. The
+  foil of the `key` passes the mask and is selected last; the foil of the `mask` does not pass it
+  and would be selected first. A part is *used* if its foil costs what the network could lose. (In
+  an exact network too a part can be idle: one that selects again in every step, as Bellman-Ford,
+  recovers from a mask that was wrong once.)
+
+Keeping accuracy under α* does not prove that the network uses it: a node can be right whatever is
+attended to (the *floor*), and a part of α* can be idle. So every accuracy stands beside the floor,
+and every α* beside its foils.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
-from mechgap.measures.data import Data
-from mechgap.measures.yardsticks import fixed_yardsticks
-from mechgap.network.network import Network
+from mechgap.measures.data import Data, GroundTruth
+from mechgap.measures.internal import ROWS
+from mechgap.measures.yardsticks import fixed_yardsticks, random_attention
+from mechgap.network.network import Network, unroll
+from mechgap.network.patch import Patch
 from mechgap.network.trace import Trace, run
-from mechgap.tasks.scores import output_scores
+from mechgap.tasks.batch import Batch
+from mechgap.tasks.scores import output_scores, right_nodes
+from mechgap.tasks.specs import Type
 
 Attention = Float[Array, "time batch heads receivers senders"]
+
+TEMPERATURES = {"hardened": 0.0, "sharper": 0.5, "softer": 2.0}
+RANDOM_ATTENTIONS = 8
+"""The floor is what is right under each of so many."""
+USED, IDLE, ROOM = 0.5, 0.1, 0.05
+"""A part is used if its foil costs half of what could be lost, idle if a tenth; and there must be
+something to lose."""
+
+
+@dataclass(frozen=True)
+class Foil:
+    """A mechanism's attention that is wrong in one part, and what a network makes of it.
+
+    Shares are of the nodes for which a foil exists.
+    """
+
+    accuracy: float
+    """Of all nodes, as everywhere."""
+    nodes: int
+    """How many nodes were given a foil."""
+    right: float
+    """Share that is right all the same."""
+    right_under_exact: float
+    """Share that is right under α* itself."""
+    right_under_any: float
+    """Share that is right under random attention too."""
+    named: float
+    """Share that names whom it was made to attend to, of those for whom that is not the answer;
+    NaN where outputs are no pointers."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the network uses this part of the mechanism."""
+        room = self.right_under_exact - self.right_under_any
+        if not self.nodes or not room >= ROOM:
+            return "cannot tell"
+        lost = (self.right_under_exact - self.right) / room
+        return "used" if lost >= USED else "idle" if lost <= IDLE else "partly used"
+
+
+@dataclass(frozen=True)
+class ForcedMechanism:
+    """Accuracies of a network that is made to attend as a mechanism does."""
+
+    mechanism: str
+    exact: float
+    """α* in every row."""
+    rows: Mapping[str, float]
+    """α* in one class of rows only, and the network's own attention in all others."""
+    foils: Mapping[str, Foil]
+    """By the part of the selection that is wrong: key, mask."""
+
+
+@dataclass(frozen=True)
+class Causal:
+    """A network's accuracy under its own attention, and under others."""
+
+    own: float
+    floor: float
+    """Share of nodes that are right whatever is attended to."""
+    tempered: Mapping[str, float]
+    """Its own attention hardened to its largest entry, sharper and softer."""
+    fixed: Mapping[str, float]
+    """Uniform and self attention."""
+    mechanisms: tuple[ForcedMechanism, ...]
+    """Those whose phases fit the network's message-passing steps."""
+
+
+def causal(network: Network, data: Data) -> Causal:
+    """Patch a network's attention in every way, and count what it still answers."""
+    nobody, everybody = _rows(network, data, False), _rows(network, data, True)
+
+    def right(rows: Bool[Array, "..."], given: Attention, temperature: float = 1.0):
+        return _right(network, data.batch, _patch(network, data, rows, given, temperature))
+
+    fixed = fixed_yardsticks(data)
+    some = fixed["self"]
+    chance = [right(everybody, random_attention(data, k)).nodes for k in range(RANDOM_ATTENTIONS)]
+    always = jnp.all(jnp.stack(chance), axis=0)
+    return Causal(
+        own=float(right(nobody, some).score),
+        floor=float(jnp.mean(always)),
+        tempered={
+            name: float(right(nobody, some, value).score) for name, value in TEMPERATURES.items()
+        },
+        fixed={name: float(right(everybody, given).score) for name, given in fixed.items()},
+        mechanisms=tuple(
+            _forced(network, data, truth, always)
+            for truth in data.truths
+            if can_force(network, data, truth.attention)
+        ),
+    )
+
+
+def _forced(
+    network: Network, data: Data, truth: GroundTruth, always: Bool[Array, "batch nodes"]
+) -> ForcedMechanism:
+    def right(rows: Bool[Array, "..."], senders: Int[Array, "..."]) -> "_Right":
+        given = jax.nn.one_hot(senders, data.batch.nodes)[:, :, None]
+        return _right(network, data.batch, _patch(network, data, rows, given))
+
+    everybody = _rows(network, data, True)
+    exact = right(everybody, truth.senders)
+    classes = (
+        truth.updated,
+        truth.active & ~truth.updated,
+        ~truth.active & ~truth.updated,
+    )
+    foils = {}
+    for part, foil in truth.foils._asdict().items():
+        foiled = (foil != truth.senders) & _live(data, truth)[..., None]
+        among = jnp.any(foiled, axis=0)
+        found = right(everybody, jnp.where(foiled, foil, truth.senders))
+        meant = _last(foil, foiled)
+        foils[part] = Foil(
+            accuracy=float(found.score),
+            nodes=int(jnp.sum(among)),
+            right=_share(found.nodes, among),
+            right_under_exact=_share(exact.nodes, among),
+            right_under_any=_share(always, among),
+            named=_named(data.batch, found.outputs, meant, among),
+        )
+    return ForcedMechanism(
+        mechanism=truth.mechanism,
+        exact=float(exact.score),
+        rows={
+            name: float(right(rows, truth.senders).score)
+            for name, rows in zip(ROWS, classes, strict=True)
+        },
+        foils=foils,
+    )
+
+
+class _Right(eqx.Module):
+    """What a patched network answered, and where that is right."""
+
+    score: Float[Array, ""]
+    nodes: Bool[Array, "batch nodes"]
+    outputs: Mapping[str, Array]
+
+
+@eqx.filter_jit
+def _right(network: Network, batch: Batch, patch: Patch) -> _Right:
+    steps, substeps = batch.steps, network.config.nb_msg_passing_steps
+    split = jax.tree.map(lambda x: x.reshape(steps, substeps, *x.shape[1:]), patch)
+    outputs = unroll(network, batch, training=False, patch=split).outputs
+    return _Right(output_scores(batch, outputs)["score"], right_nodes(batch, outputs), outputs)
+
+
+def _patch(
+    network: Network, data: Data, rows: Bool[Array, "..."], given: Attention, temperature=1.0
+) -> Patch:
+    """A patch in every message-passing step, also of what is told for every hint only."""
+    fit = partial(_at_every_step, network, data)
+    rows, given = fit(rows), fit(jnp.mean(given, axis=2, keepdims=True))
+    return Patch(rows, given, jnp.full(rows.shape[0], temperature))
+
+
+def _at_every_step(network: Network, data: Data, values: Array) -> Array:
+    if len(values) == data.batch.steps:
+        return jnp.repeat(values, network.config.nb_msg_passing_steps, axis=0)
+    return values
+
+
+def _rows(network: Network, data: Data, which: bool) -> Bool[Array, "time batch receivers"]:
+    time = data.batch.steps * network.config.nb_msg_passing_steps
+    return jnp.full((time, data.batch.size, data.batch.nodes), which)
+
+
+def _live(data: Data, truth: GroundTruth) -> Bool[Array, "time batch"]:
+    return jnp.repeat(data.valid, truth.phases, axis=0)
+
+
+def _last(
+    senders: Int[Array, "time batch nodes"], chosen: Bool[Array, "time batch nodes"]
+) -> Int[Array, "batch nodes"]:
+    """Whom each node was given the last time that it was chosen."""
+    when = jnp.argmax(jnp.where(chosen, jnp.arange(len(chosen))[:, None, None], -1), axis=0)
+    return jnp.take_along_axis(senders, when[None], axis=0)[0]
+
+
+def _named(
+    batch: Batch,
+    outputs: Mapping[str, Array],
+    meant: Int[Array, "batch nodes"],
+    among: Bool[Array, "batch nodes"],
+) -> float:
+    for feature in batch.task.outputs:
+        if feature.type is Type.POINTER:
+            said = jnp.argmax(outputs[feature.name], axis=-1)
+            return _share(said == meant, among & (meant != batch.outputs[feature.name]))
+    return float("nan")
+
+
+def _share(right: Bool[Array, "batch nodes"], among: Bool[Array, "batch nodes"]) -> float:
+    """The mean over a graph's nodes, then over graphs that have any."""
+    count = jnp.sum(among, axis=1)
+    each = jnp.where(count > 0, jnp.sum(right & among, axis=1) / jnp.maximum(1, count), jnp.nan)
+    return float(jnp.nanmean(each))
 
 
 def run_forced(network: Network, data: Data, attention: Attention) -> Trace:
     """Run a network with a given attention: the mean of its heads, in each head."""
-    one = jnp.mean(attention, axis=2, keepdims=True)
-    if len(one) == data.batch.steps:
-        one = jnp.repeat(one, network.config.nb_msg_passing_steps, axis=0)
-    given = jnp.repeat(one, network.config.nb_heads, axis=2)
-    return run(network, data.batch, replace={"attention": given})
+    everybody = _rows(network, data, True)
+    return run(network, data.batch, patch=_patch(network, data, everybody, attention))
 
 
-def accuracy(network: Network, data: Data, attention: Attention | None = None) -> float:
-    """Output accuracy, with its own attention or a given one."""
-    own = attention is None
-    trace = run(network, data.batch) if own else run_forced(network, data, attention)
-    return float(output_scores(data.batch, trace.outputs)["score"])
+def accuracy_under(network: Network, data: Data, attention: Attention) -> float:
+    """Output accuracy with a given attention."""
+    patch = _patch(network, data, _rows(network, data, True), attention)
+    return float(_right(network, data.batch, patch).score)
+
+
+def hardened_score(network: Network, data: Data) -> float:
+    """Output accuracy with every row of its own attention hardened to its largest entry."""
+    nobody = _rows(network, data, False)
+    patch = _patch(network, data, nobody, fixed_yardsticks(data)["self"], TEMPERATURES["hardened"])
+    return float(_right(network, data.batch, patch).score)
 
 
 def can_force(network: Network, data: Data, attention: Attention) -> bool:
@@ -41,17 +261,3 @@ def can_force(network: Network, data: Data, attention: Attention) -> bool:
     """
     hints = data.batch.steps
     return len(attention) in (hints, hints * network.config.nb_msg_passing_steps)
-
-
-def forced(network: Network, data: Data) -> Mapping[str, float]:
-    """A network's accuracy with its own attention, each mechanism's, uniform, and self."""
-    given = {truth.mechanism: truth.attention for truth in data.truths}
-    given = {**given, **fixed_yardsticks(data)}
-    return {
-        "own": accuracy(network, data),
-        **{
-            name: accuracy(network, data, attention)
-            for name, attention in given.items()
-            if can_force(network, data, attention)
-        },
-    }

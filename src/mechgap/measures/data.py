@@ -1,8 +1,12 @@
 """What measures are taken on: graphs, and every exact mechanism's attention on them.
 
-Two sets by default. `test` is what accuracy is counted on: the official graphs of 64 nodes, which a
-search crosses in two or three steps. `long` are graphs of 16 nodes with long traces, where a
-mechanism has time to show.
+Three sets. `test` is what accuracy is counted on: the official graphs of 64 nodes, which a search
+crosses in two or three steps. `deep` are a thousand sparse graphs of 32 nodes with long traces,
+where accuracy does not come to its ceiling. `long` are a few such graphs of 16 nodes, small enough
+to be looked at.
+
+Rows are counted by one rule everywhere: the mean over a graph's rows, then over graphs that have
+any.
 """
 
 from collections.abc import Sequence
@@ -14,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from mechgap.errors import InvalidInput
+from mechgap.programs.evaluation import Foils
 from mechgap.programs.interpreter import interpret
 from mechgap.programs.library import mechanisms
 from mechgap.programs.phases import AnyProgram
@@ -22,8 +27,11 @@ from mechgap.tasks.sampling import sample
 from mechgap.tasks.specs import Task, get_task
 
 LONG_NODES, LONG_GRAPHS = 16, 32
-_LONG_P = (0.25, 0.3, 0.35, 0.4)
-_LONG_SEARCHED = 512
+DEEP_NODES, DEEP_GRAPHS = 32, 1000
+_SEARCHED_TIMES, _SEARCHED_AT_LEAST = 4, 512
+"""Of how many times as many graphs the longest traces are taken, and of how many at least."""
+_DEGREES = (1.5, 2.0, 2.5, 3.0)
+"""Mean numbers of neighbours for which a search of a random graph goes deep."""
 
 
 class GroundTruth(eqx.Module):
@@ -38,6 +46,10 @@ class GroundTruth(eqx.Module):
     senders: Int[Array, "time batch receivers"]
     acceptable: Bool[Array, "time batch receivers senders"]
     """Whom another correct run could have chosen: ties broken otherwise."""
+    updated: Bool[Array, "time batch receivers"]
+    """Whose state changes by whom it attends to: the rows that the algorithm is about."""
+    foils: Foils
+    """For every part of its selection, a sender that is wrong in that part alone."""
 
     @property
     def active(self) -> Bool[Array, "time batch receivers"]:
@@ -73,8 +85,8 @@ def ground_truth(program: AnyProgram, batch: Batch) -> GroundTruth:
     """A program's selection on the graphs of a batch, for as many steps as a network takes."""
     inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
     run = interpret(program, inputs, batch.steps)
-    senders, acceptable = jnp.asarray(run.senders), jnp.asarray(run.acceptable)
-    return GroundTruth(program.name, program.selections, senders, acceptable)
+    arrays = jax.tree.map(jnp.asarray, (run.senders, run.acceptable, run.updated, run.foils))
+    return GroundTruth(program.name, program.selections, *arrays)
 
 
 def make_data(name: str, batch: Batch, programs: Sequence[AnyProgram] | None = None) -> Data:
@@ -84,16 +96,28 @@ def make_data(name: str, batch: Batch, programs: Sequence[AnyProgram] | None = N
 
 
 def long_traces(task: Task | str, nodes: int = LONG_NODES, graphs: int = LONG_GRAPHS) -> Batch:
-    """Of many sparse graphs, those with the longest traces."""
+    """Of many sparse graphs, those with the longest traces; regular positions."""
     if nodes < 1 or graphs < 1:
         raise InvalidInput(f"nodes and graphs must be at least 1; got {nodes} and {graphs}")
+    task = get_task(task)
     many = sample(
-        get_task(task),
+        task,
         jax.random.key(0x10E6),
-        batch_size=_LONG_SEARCHED,
+        batch_size=max(_SEARCHED_AT_LEAST, _SEARCHED_TIMES * graphs),
         nodes=nodes,
-        p=_LONG_P,
+        p=[_edge_parameter(task, nodes, degree) for degree in _DEGREES],
         random_pos=False,
     )
     longest = np.argsort(-np.asarray(many.lengths), kind="stable")[:graphs]
     return many[jnp.asarray(longest)].trim()
+
+
+def deep_graphs(task: Task | str, nodes: int = DEEP_NODES) -> Batch:
+    """The `deep` set: as many graphs as make a percentage with two digits."""
+    return long_traces(task, nodes, DEEP_GRAPHS)
+
+
+def _edge_parameter(task: Task, nodes: int, degree: float) -> float:
+    """CLRS's p for a mean degree: undirected graphs have an edge with probability p²."""
+    probability = min(1.0, degree / max(1, nodes - 1))
+    return probability if task.directed else probability**0.5

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mechgap.measures.data import Data
-from mechgap.measures.internal import by_phases
+from mechgap.measures.internal import at_steps, compared_steps
 from mechgap.network.decoders import postprocess
 from mechgap.network.trace import Trace
 from mechgap.tasks.specs import Feature, Type
@@ -39,7 +39,10 @@ def example_run(data: Data, trace: Trace) -> Arrays:
     """
     task = data.batch.task
     last = trace.attention.reshape(trace.steps, -1, *trace.attention.shape[1:])[:, -1]
-    attention = by_phases(trace.attention, data.truths[0], data) if data.truths else last
+    attention = last
+    if data.truths:
+        compared = compared_steps(trace.attention, data.truths[0], data)
+        attention = at_steps(trace.attention, compared, trace.steps)
     found = {"attention": jnp.mean(attention[:, :EXAMPLES], axis=2)}
     if trace.hints:
         some = {f.name: trace.hints[f.name][:, :EXAMPLES] for f in task.hints}

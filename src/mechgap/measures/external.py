@@ -45,7 +45,7 @@ class External:
     """How well a network predicts the hints of some graphs."""
 
     accuracy: float
-    """Mean over nodes and valid steps, then over hints."""
+    """Mean over a graph's nodes and valid steps, then over graphs, then over hints."""
     accuracy_fine: float
     """The same with a margin of 0.01 for scalars."""
     hints: Mapping[str, float]
@@ -93,8 +93,8 @@ def _external(batch: Batch, predictions: Mapping[str, Array], margins: Margins):
     }
     along = {name: _on_uniform_time(hit, batch) for name, hit in hits.items()}
     return (
-        {name: _mean_over_valid(hit, batch) for name, hit in hits.items()},
-        {name: _mean_over_valid(hit, batch) for name, hit in fine.items()},
+        {name: jnp.nanmean(hits_by_sample(hit, batch)) for name, hit in hits.items()},
+        {name: jnp.nanmean(hits_by_sample(hit, batch)) for name, hit in fine.items()},
         hint_scores(batch, predictions),
         along,
     )
@@ -120,9 +120,12 @@ def _valid(batch: Batch) -> Bool[Array, "steps batch"]:
     return jnp.arange(1, batch.max_hints)[:, None] < batch.lengths
 
 
-def _mean_over_valid(hits: Float[Array, "steps batch"], batch: Batch) -> Float[Array, ""]:
+def hits_by_sample(hits: Float[Array, "steps batch"], batch: Batch) -> Float[Array, "batch"]:
+    """Each graph's mean over its valid steps; NaN where nothing was predicted."""
     valid = _valid(batch)
-    return jnp.sum(jnp.where(valid, hits, 0)) / jnp.sum(valid)
+    count = jnp.sum(valid, axis=0)
+    total = jnp.sum(jnp.where(valid, hits, 0), axis=0)
+    return jnp.where(count > 0, total / jnp.maximum(1, count), jnp.nan)
 
 
 def _on_uniform_time(hits: Float[Array, "steps batch"], batch: Batch) -> Float[Array, "times"]:

@@ -1,29 +1,46 @@
-"""The internal gap: how far attention α̂ is from an exact mechanism's α*, step by step.
+"""The internal gap: how far attention α̂ is from an exact mechanism's α*, and what that is made of.
 
-With one row per valid step t, sample and receiver, and n nodes:
+A row is one receiver in one valid step; its α* is all on one sender, so what is *misplaced* in it
+is the attention that is on others. Rows are of three classes:
 
-    paper   Σ |α̂ - α*| / (t·n²)     as printed; at most 2/n, since rows sum to 1
-    l1      Σ |α̂ - α*| / (t·n)      in [0, 2]
-    tv      Σ |α̂ - α*| / (2·t·n)    in [0, 1]: the share of attention that is elsewhere
+    updated     the mechanism changes the receiver's state by whom it attends to
+    unchanged   it attends to another node, and the state stays as it is
+    inactive    it attends to the receiver itself
+
+and misplaced attention is of three kinds:
+
+    tie         on a sender that another correct run could have chosen
+    soft        on others, where the largest entry is one that a correct run could have chosen
+    wrong       on others, where the largest entry is not
+
+The nine parts add up to the paper's measure, which is told in three scales, for n nodes:
+
+    tv      the mean of misplaced attention over all rows, in [0, 1]: half of Σ|α̂ - α*| / (t·n)
+    l1      Σ|α̂ - α*| / (t·n)      in [0, 2]
+    paper   Σ|α̂ - α*| / (t·n²)     as printed; at most 2/n, since rows sum to 1
+
+The *headline* is about the updated rows alone: `agreement`, the share of them whose largest entry
+is a sender that a correct run could have chosen, and `misplaced`, the attention there that is on
+nobody such. Where entries are equally large, each counts for its share, so that attention that
+knows nothing scores what chance does.
 
 A mechanism can select several times in a hint step (its *phases*), and a network can pass messages
 several times. Where they do so equally often, they are compared in order. Otherwise each phase is
-compared with the message-passing step that is nearest to it on all graphs together.
+compared with the message-passing step that agrees with it most on all graphs together.
 
 All pairs of nodes count. A pointer that a network predicts and is fed back can let it attend to a
 node that is no neighbour; what it attends there is a difference like any other, and its share is
-told as `off_graph`. Numbers are means over a sample's rows, then over samples.
+told as `off_graph`. Numbers are means over a graph's rows, then over graphs that have any.
 """
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from mechgap.display import html_table, picture
 from mechgap.errors import InvalidInput
@@ -31,43 +48,66 @@ from mechgap.measures.data import Data, GroundTruth
 
 Attention = Float[Array, "time batch heads receivers senders"]
 Rows = Float[Array, "time batch receivers"]
+Counted = Bool[Array, "time batch receivers"]
+
+ROWS = ("updated", "unchanged", "inactive")
+KINDS = ("tie", "soft", "wrong")
+
+
+class Headline(NamedTuple):
+    """The numbers of one comparison that stand beside each other everywhere."""
+
+    agreement: Any
+    """Of the updated rows, the share whose largest entry a correct run could have chosen."""
+    agreement_strict: Any
+    """The share whose largest entry is the mechanism's own choice, ties and all."""
+    misplaced: Any
+    """Attention in updated rows that is on nobody whom a correct run could have chosen."""
+    tv: Any
+    """The paper's measure: misplaced attention in all rows, ties included."""
+    parts: Any
+    """What `tv` is the sum of: ``[classes of rows, kinds]``."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """One network's attention beside one exact mechanism's. Active rows: α* is not oneself."""
+    """One network's attention beside one exact mechanism's."""
 
     mechanism: str
-    paper: float
-    l1: float
+    agreement: float
+    agreement_strict: float
+    misplaced: float
     tv: float
-    tv_active: float
+    l1: float
+    paper: float
     tv_best_head: float
-    """The smallest of the heads' own; the others are of the heads' mean."""
-    top1: float
-    """Share of rows whose most-attended sender is α*'s."""
-    top1_active: float
-    tv_tied: float
-    """As `tv`, where any sender counts that a correct run could have chosen."""
-    tv_tied_active: float
-    top1_tied_active: float
+    """The smallest of the heads' own; all others are of the heads' mean."""
     entropy: float
     """Of a row, in nats: 0 is a decision."""
     sharpness: float
     """1 - entropy / log(number of neighbours): 1 is a decision, 0 is uniform."""
     off_graph: float
     """Share of attention on pairs that are no neighbours."""
-    tv_by_step: np.ndarray
-    tv_active_by_step: np.ndarray
-    tv_by_sample: np.ndarray
-    tv_by_phase: np.ndarray
-    tv_active_by_phase: np.ndarray
-    top1_active_by_phase: np.ndarray
+    rows: dict[str, int]
+    """How many rows of each class there are."""
+    parts: dict[str, dict[str, float]]
+    """What `tv` is the sum of, by class of rows and kind."""
+    parts_by_step: Float[np.ndarray, "steps classes kinds"]
+    agreement_by_step: Float[np.ndarray, "steps"]
+    agreement_by_phase: Float[np.ndarray, "phases"]
+    misplaced_by_phase: Float[np.ndarray, "phases"]
+    tv_by_sample: Float[np.ndarray, "samples"]
+    agreement_by_sample: Float[np.ndarray, "samples"]
 
     @property
-    def numbers(self) -> dict[str, float]:
-        """The single numbers, by name."""
-        return {k: v for k, v in vars(self).items() if isinstance(v, float)}
+    def tv_by_step(self) -> Float[np.ndarray, "steps"]:
+        """The paper's measure at every step."""
+        return self.parts_by_step.sum((1, 2))
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """All but the mechanism's name and the arrays, by name."""
+        return {k: v for k, v in vars(self).items() if isinstance(v, float | dict)}
 
     @property
     def series(self) -> dict[str, np.ndarray]:
@@ -75,20 +115,45 @@ class Gap:
         return {k: v for k, v in vars(self).items() if isinstance(v, np.ndarray)}
 
     def plot(self) -> Any:
-        """The gap over time, all rows and active ones."""
-        figure = picture(4.2, 2.6)
+        """What the gap is made of at every step."""
+        figure = picture(4.8, 2.8)
         axes = figure.subplots()
-        steps = np.arange(1, len(self.tv_by_step) + 1)
-        axes.plot(steps, self.tv_by_step, "o-", color="#0072b2", label="all rows")
-        axes.plot(steps, self.tv_active_by_step, "s--", color="#d55e00", label="active rows")
-        axes.set(xlabel="step", ylabel="attention elsewhere (tv)", ylim=(0, 1.02))
-        axes.set_title(f"gap to {self.mechanism}")
-        axes.legend()
+        steps = np.arange(1, len(self.parts_by_step) + 1)
+        below = np.zeros(len(steps))
+        for name, colour, values in stacked_parts(self.parts_by_step):
+            axes.bar(steps, values, bottom=below, color=colour, label=name)
+            below = below + values
+        axes.set(xlabel="step", ylabel="misplaced attention (tv)", ylim=(0, 1.02))
+        axes.set_title(f"gap to {self.mechanism}: {100 * self.agreement:.1f} % agreement")
+        axes.legend(fontsize=7)
         return figure
 
     def _repr_html_(self) -> str:
-        rows = [(name, f"{value:.4f}") for name, value in self.numbers.items()]
+        rows = [(name, f"{v:.4f}") for name, v in self.numbers.items() if isinstance(v, float)]
         return html_table(["", ""], rows, f"gap to {self.mechanism}")
+
+
+def stacked_parts(
+    parts: Float[np.ndarray, "*any classes kinds"],
+) -> list[tuple[str, str, Any]]:
+    """The parts of a gap as they are drawn on top of each other: name, colour, value."""
+    updated = parts[..., ROWS.index("updated"), :]
+    whole = {name: parts[..., k, :].sum(-1) for k, name in enumerate(ROWS)}
+    return [
+        ("updated rows, wrong choice", "#d55e00", updated[..., KINDS.index("wrong")]),
+        ("updated rows, soft", "#e69f00", updated[..., KINDS.index("soft")]),
+        ("updated rows, tie", "#f0e442", updated[..., KINDS.index("tie")]),
+        ("unchanged rows", "#9fb4c7", whole["unchanged"]),
+        ("inactive rows", "#d3d9df", whole["inactive"]),
+    ]
+
+
+def as_parts(values: Float[np.ndarray, "classes kinds"]) -> dict[str, dict[str, float]]:
+    """Parts by name."""
+    return {
+        rows: {kind: float(values[i, k]) for k, kind in enumerate(KINDS)}
+        for i, rows in enumerate(ROWS)
+    }
 
 
 def row_l1(a: Float[Array, "*rows senders"], b: Float[Array, "*rows senders"]) -> Array:
@@ -111,103 +176,179 @@ def internal_gap(attention: Attention, truth: GroundTruth, data: Data) -> Gap:
         )
     found = jax.tree.map(np.asarray, _internal_gap(attention, truth, data))
     numbers: dict[str, Any] = {k: float(v) if v.ndim == 0 else v for k, v in found.items()}
+    numbers["parts"] = as_parts(numbers["parts"])
+    numbers["rows"] = {k: int(v) for k, v in zip(ROWS, numbers["rows"], strict=True)}
     return Gap(mechanism=truth.mechanism, **numbers)
 
 
-def by_phases(
-    attention: Attention, truth: GroundTruth, data: Data
-) -> Float[Array, "phases batch heads receivers senders"]:
-    """For every phase of a mechanism the message-passing step that it is compared with."""
+def compared_steps(attention: Attention, truth: GroundTruth, data: Data) -> Int[Array, "phases"]:
+    """For every phase of a mechanism, which message-passing step of a hint it is compared with."""
     hints, phases = data.batch.steps, truth.phases
-    if attention.shape[0] == hints * phases:
-        return attention
-    steps = attention.reshape(hints, -1, *attention.shape[1:])
-    exact = truth.attention.reshape(hints, phases, *truth.attention.shape[1:])
-
-    def apart(step: Attention, phase: Attention) -> Float[Array, ""]:
-        rows = row_l1(jnp.mean(step, axis=2), phase[:, :, 0])
-        return mean(rows, jnp.broadcast_to(data.valid[..., None], rows.shape))
-
-    nearest = [
-        jnp.argmin(jnp.stack([apart(steps[:, s], exact[:, p]) for s in range(steps.shape[1])]))
-        for p in range(phases)
+    per_hint = attention.shape[0] // hints
+    if per_hint == phases:
+        return jnp.arange(phases)
+    tried = [at_steps(attention, jnp.full(phases, s), hints) for s in range(per_hint)]
+    agreeing = [
+        by_step(*_of_phases(rows.credit, rows.updated, truth.phases))
+        for rows in (_examined(each, truth, data.valid) for each in tried)
     ]
-    return steps[:, jnp.stack(nearest)].reshape(hints * phases, *attention.shape[1:])
+    return jnp.argmax(jnp.stack(agreeing), axis=0)
+
+
+def at_steps(
+    attention: Attention, chosen: Int[Array, "phases"], hints: int
+) -> Float[Array, "compared batch heads receivers senders"]:
+    """The chosen message-passing steps of every hint."""
+    steps = attention.reshape(hints, -1, *attention.shape[1:])
+    return steps[:, chosen].reshape(-1, *attention.shape[1:])
+
+
+class _Examined(NamedTuple):
+    """What is misplaced in every row, and which rows are of which class."""
+
+    tie: Rows
+    other: Rows
+    """On nobody whom a correct run could have chosen."""
+    credit: Rows
+    """Whether the largest entry is one that a correct run could have chosen."""
+    credit_strict: Rows
+    updated: Counted
+    unchanged: Counted
+    inactive: Counted
+
+    @property
+    def valid(self) -> Counted:
+        return self.updated | self.unchanged | self.inactive
+
+    @property
+    def kinds(self) -> tuple[Rows, Rows, Rows]:
+        """Misplaced attention by its kind; they add up to all of it."""
+        soft = self.other * self.credit
+        return self.tie, soft, self.other - soft
+
+
+def _examined(
+    attention: Attention, truth: GroundTruth, valid: Bool[Array, "hints batch"]
+) -> _Examined:
+    """Every row of an attention that has as many steps as the mechanism."""
+    mean_head = jnp.mean(attention, axis=2)
+    chosen = jax.nn.one_hot(truth.senders, attention.shape[-1], dtype=bool)
+    largest = mean_head == jnp.max(mean_head, axis=-1, keepdims=True)
+    share = largest / jnp.sum(largest, axis=-1, keepdims=True)
+    live = jnp.repeat(valid, truth.phases, axis=0)[..., None]
+    updated = live & truth.updated
+
+    def total(values: Array, where: Array) -> Rows:
+        return jnp.sum(jnp.where(where, values, 0), axis=-1)
+
+    return _Examined(
+        tie=total(mean_head, truth.acceptable & ~chosen),
+        other=total(mean_head, ~truth.acceptable),
+        credit=total(share, truth.acceptable),
+        credit_strict=total(share, chosen),
+        updated=updated,
+        unchanged=live & truth.active & ~updated,
+        inactive=live & ~truth.active & ~updated,
+    )
+
+
+def headline_by_sample(
+    attention: Attention, truth: GroundTruth, valid: Bool[Array, "hints batch"]
+) -> Headline:
+    """Every graph's own numbers (NaN where it has no such row), each with the graphs first."""
+    rows = _examined(attention, truth, valid)
+    count = jnp.maximum(1, jnp.sum(rows.valid, axis=(0, 2)))
+    parts = [
+        [jnp.sum(jnp.where(among, kind, 0), axis=(0, 2)) / count for kind in rows.kinds]
+        for among in (rows.updated, rows.unchanged, rows.inactive)
+    ]
+    return Headline(
+        agreement=by_sample(rows.credit, rows.updated),
+        agreement_strict=by_sample(rows.credit_strict, rows.updated),
+        misplaced=by_sample(rows.other, rows.updated),
+        tv=by_sample(rows.tie + rows.other, rows.valid),
+        parts=jnp.moveaxis(jnp.asarray(parts), -1, 0),
+    )
 
 
 @eqx.filter_jit
 def _internal_gap(attention: Attention, truth: GroundTruth, data: Data) -> dict[str, Array]:
-    nodes = attention.shape[-1]
-    attention = by_phases(attention, truth, data)
-    per_head = attention
-    attention = jnp.mean(attention, axis=2)
-    valid = jnp.repeat(data.valid, truth.phases, axis=0)[..., None]
-    valid = jnp.broadcast_to(valid, truth.senders.shape)
-    active = valid & truth.active
-
-    def of_hints(rows: Array) -> Array:
-        """The phases of a hint step beside each other, as so many more rows."""
-        several = rows.reshape(data.batch.steps, truth.phases, *rows.shape[1:])
-        return jnp.moveaxis(several, 1, 2).reshape(data.batch.steps, rows.shape[1], -1)
-
-    def of_phases(rows: Array) -> Array:
-        """Every phase as one step."""
-        several = rows.reshape(data.batch.steps, truth.phases, *rows.shape[1:])
-        return jnp.moveaxis(several, 0, 2).reshape(truth.phases, rows.shape[1], -1)
-
-    star = truth.attention[:, :, 0]
-    apart = row_l1(attention, star)
-    tied = 1 - jnp.sum(jnp.where(truth.acceptable, attention, 0), -1)
-    most = jnp.argmax(attention, -1)
-    right = 1.0 * (most == truth.senders)
-    right_tied = jnp.take_along_axis(truth.acceptable, most[..., None], -1)[..., 0] * 1.0
-    entropy = -jnp.sum(attention * jnp.log(jnp.maximum(attention, 1e-30)), -1)
+    nodes, hints, phases = attention.shape[-1], data.batch.steps, truth.phases
+    attention = at_steps(attention, compared_steps(attention, truth, data), hints)
+    each = headline_by_sample(attention, truth, data.valid)
+    rows = _examined(attention, truth, data.valid)
+    valid = rows.valid
+    mean_head = jnp.mean(attention, axis=2)
+    entropy = -jnp.sum(mean_head * jnp.log(jnp.maximum(mean_head, 1e-30)), -1)
     neighbours = jnp.sum(data.support, -1)
     choice = valid & (neighbours > 1)
     relative = entropy / jnp.log(jnp.maximum(neighbours, 2))
-    off = jnp.sum(jnp.where(data.support, 0, attention), -1)
-    heads = jax.vmap(lambda a: mean(row_l1(a, star), valid), in_axes=2)(per_head)
-    l1 = mean(apart, valid)
+    off = jnp.sum(jnp.where(data.support, 0, mean_head), -1)
+    heads = jax.vmap(lambda a: mean(row_l1(a, truth.attention[:, :, 0]), valid), in_axes=2)
+    classes = (rows.updated, rows.unchanged, rows.inactive)
+    parts_by_step = [
+        [_by_hint(jnp.where(among, kind, 0), valid, phases) for kind in rows.kinds]
+        for among in classes
+    ]
+    tv = jnp.nanmean(each.tv)
     return {
-        "paper": l1 / nodes,
-        "l1": l1,
-        "tv": l1 / 2,
-        "tv_active": mean(apart, active) / 2,
-        "tv_best_head": jnp.min(heads) / 2,
-        "top1": mean(right, valid),
-        "top1_active": mean(right, active),
-        "tv_tied": mean(tied, valid),
-        "tv_tied_active": mean(tied, active),
-        "top1_tied_active": mean(right_tied, active),
+        "agreement": jnp.nanmean(each.agreement),
+        "agreement_strict": jnp.nanmean(each.agreement_strict),
+        "misplaced": jnp.nanmean(each.misplaced),
+        "tv": tv,
+        "l1": 2 * tv,
+        "paper": 2 * tv / nodes,
+        "tv_best_head": jnp.min(heads(attention)) / 2,
         "entropy": mean(entropy, valid),
         "sharpness": 1 - mean(relative, choice),
         "off_graph": mean(off, valid),
-        "tv_by_step": by_step(of_hints(apart), of_hints(valid)) / 2,
-        "tv_active_by_step": by_step(of_hints(apart), of_hints(active)) / 2,
-        "tv_by_sample": by_sample(apart, valid) / 2,
-        "tv_by_phase": by_step(of_phases(apart), of_phases(valid)) / 2,
-        "tv_active_by_phase": by_step(of_phases(apart), of_phases(active)) / 2,
-        "top1_active_by_phase": by_step(of_phases(right), of_phases(active)),
+        "rows": jnp.stack([jnp.sum(among) for among in classes]),
+        "parts": jnp.mean(each.parts, axis=0),
+        "parts_by_step": jnp.moveaxis(jnp.asarray(parts_by_step), -1, 0),
+        "agreement_by_step": _by_hint(rows.credit, rows.updated, phases),
+        "agreement_by_phase": by_step(*_of_phases(rows.credit, rows.updated, phases)),
+        "misplaced_by_phase": by_step(*_of_phases(rows.other, rows.updated, phases)),
+        "tv_by_sample": each.tv,
+        "agreement_by_sample": each.agreement,
     }
 
 
-def by_sample(rows: Rows, counted: Bool[Array, "time batch receivers"]) -> Float[Array, "batch"]:
+def _by_hint(rows: Rows, counted: Counted, phases: int) -> Float[Array, "hints"]:
+    """Each hint step's mean, its phases beside each other as so many more rows."""
+
+    def beside(values: Array) -> Array:
+        several = values.reshape(-1, phases, *values.shape[1:])
+        return jnp.moveaxis(several, 1, 2).reshape(several.shape[0], values.shape[1], -1)
+
+    return by_step(beside(rows), beside(counted))
+
+
+def _of_phases(rows: Rows, counted: Counted, phases: int) -> tuple[Array, Array]:
+    """Every phase as one step that has the rows of all hints."""
+
+    def together(values: Array) -> Array:
+        several = values.reshape(-1, phases, *values.shape[1:])
+        return jnp.moveaxis(several, 0, 2).reshape(phases, values.shape[1], -1)
+
+    return together(rows), together(counted)
+
+
+def by_sample(rows: Rows, counted: Counted) -> Float[Array, "batch"]:
     """Each sample's mean over its counted rows; NaN where there are none."""
     return _ratio(rows, counted, (0, 2))
 
 
-def by_step(rows: Rows, counted: Bool[Array, "time batch receivers"]) -> Float[Array, "time"]:
-    """Each step's mean over the counted rows of all samples; NaN where there are none."""
-    return _ratio(rows, counted, (1, 2))
+def by_step(rows: Rows, counted: Counted) -> Float[Array, "time"]:
+    """Each step's mean over a sample's counted rows, then over samples; NaN where none has any."""
+    return jnp.nanmean(_ratio(rows, counted, (2,)), axis=1)
 
 
-def mean(rows: Rows, counted: Bool[Array, "time batch receivers"]) -> Float[Array, ""]:
+def mean(rows: Rows, counted: Counted) -> Float[Array, ""]:
     """The mean over a sample's counted rows, then over samples that have any."""
     return jnp.nanmean(by_sample(rows, counted))
 
 
-def _ratio(rows: Rows, counted: Array, axes: tuple[int, ...]) -> Array:
-    total = partial(jnp.sum, axis=axes)
-    count = total(counted)
-    sums = total(jnp.where(counted, rows, 0))
+def _ratio(rows: Rows, counted: Counted, axes: tuple[int, ...]) -> Array:
+    count = jnp.sum(counted, axis=axes)
+    sums = jnp.sum(jnp.where(counted, rows, 0), axis=axes)
     return jnp.where(count > 0, sums / jnp.maximum(1, count), jnp.nan)

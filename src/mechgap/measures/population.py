@@ -17,13 +17,14 @@ from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
 from mechgap.errors import InvalidInput
-from mechgap.measures.causal import accuracy, can_force, forced, run_forced
+from mechgap.measures.causal import Causal, accuracy_under, can_force, causal, run_forced
 from mechgap.measures.correlation import Correlation, correlation
 from mechgap.measures.data import LONG_NODES, Data, long_traces, make_data
 from mechgap.measures.examples import Arrays, example_graphs, example_run
 from mechgap.measures.external import External, Margins, external
 from mechgap.measures.internal import Gap, internal_gap
 from mechgap.measures.probes import Probe, probes
+from mechgap.measures.snapshot import Observer, Seen
 from mechgap.measures.solutions import Collected, Solutions, solutions
 from mechgap.measures.yardsticks import fixed_yardsticks
 from mechgap.network.network import Network
@@ -31,8 +32,8 @@ from mechgap.network.trace import Trace, run
 from mechgap.programs.library import mechanisms
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
-from mechgap.tasks.scores import output_scores
-from mechgap.training.population import held_out, initial, test_graphs
+from mechgap.tasks.scores import output_scores, right_graphs
+from mechgap.training.population import held_out, initial
 from mechgap.training.recipe import Recipe
 
 UNTRAINED = 4
@@ -47,11 +48,15 @@ class NetworkMeasures:
 
     accuracy: float
     """On the test graphs."""
+    graph_accuracy: float
+    """Share of the test graphs with every output right."""
     accuracy_by_sample: Float[np.ndarray, "samples"]
     gaps: Mapping[str, tuple[Gap, ...]]
     traces: Mapping[str, External]
     """External measure on train, validation and test; empty without hints."""
-    forced: Mapping[str, float] = field(default_factory=dict)
+    deep: Seen | None = None
+    """On the deep graphs; None for attention that no network has."""
+    causal: Causal | None = None
     """Accuracy on the test graphs with its own attention and with others."""
     compiled_with_its_attention: float = float("nan")
     """The compiled network's accuracy when given this network's attention."""
@@ -60,13 +65,33 @@ class NetworkMeasures:
     """What it did on a few graphs of the `long` set."""
 
     def nearest(self, data: str = "test") -> Gap | None:
-        """The gap to the nearest exact mechanism; None where none is known."""
-        return min(self.gaps.get(data, ()), key=lambda gap: gap.tv, default=None)
+        """The gap to the mechanism that it agrees with most; None where none is known.
+
+        Of equals the one with the smaller gap in all rows.
+        """
+        gaps = self.gaps.get(data, ())
+        return max(gaps, key=lambda gap: (gap.agreement, -gap.tv), default=None)
+
+    def gap_to(self, mechanism: str, data: str = "test") -> Gap | None:
+        """The gap to one mechanism; None where that is not known."""
+        return next((gap for gap in self.gaps.get(data, ()) if gap.mechanism == mechanism), None)
 
     @property
     def external(self) -> float:
         """Trace accuracy on the test graphs; NaN without hints."""
         return self.traces["test"].accuracy if "test" in self.traces else float("nan")
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """How accuracy goes with each measure of faithfulness, over the seeds of a population."""
+
+    external: Correlation | None
+    """Trace accuracy; None without hints."""
+    agreement: Mapping[str, Correlation]
+    """Agreement on updated rows, by mechanism."""
+    tv: Mapping[str, Correlation]
+    """The paper's gap, by mechanism."""
 
 
 @dataclass(frozen=True)
@@ -79,20 +104,33 @@ class PopulationMeasures:
     yardsticks: Mapping[str, NetworkMeasures]
     """uniform, self, untrained, and the compiled network. Accuracy and traces of the first two are
     the compiled network's, forced to that attention."""
-    internal_correlation: Correlation | None
-    """Accuracy and the gap to the nearest mechanism (tv); None where no mechanism is known."""
-    external_correlation: Correlation | None
-    """Accuracy and trace accuracy; None without hints."""
+    reference: str | None
+    """The mechanism that is compiled; None where none is known."""
+    correlations: Correlations
     solutions: Solutions
     examples: Arrays
     """A few graphs of the `long` set."""
 
-    @property
-    def closest(self) -> tuple[int, Gap] | None:
-        """The seed nearest to a compiled mechanism, and its gap."""
-        gaps = {seed: m.nearest() for seed, m in self.seeds.items()}
+    def closest_to(self, mechanism: str) -> tuple[int, Gap] | None:
+        """The seed with the smallest gap (tv) to a mechanism, and that gap."""
+        gaps = {seed: m.gap_to(mechanism) for seed, m in self.seeds.items()}
         known = [(seed, gap) for seed, gap in gaps.items() if gap is not None]
         return min(known, key=lambda item: item[1].tv, default=None)
+
+
+def correlations(
+    accuracy: Sequence[float],
+    external: Sequence[float | None],
+    agreement: Mapping[str, Sequence[float | None]],
+    tv: Mapping[str, Sequence[float | None]],
+) -> Correlations:
+    """Accuracy against everything else, a number a seed each."""
+    has_traces = any(value is not None and np.isfinite(value) for value in external)
+    return Correlations(
+        external=correlation(accuracy, external) if has_traces else None,
+        agreement={name: correlation(accuracy, values) for name, values in agreement.items()},
+        tv={name: correlation(accuracy, values) for name, values in tv.items()},
+    )
 
 
 Tell = Callable[[str, int, int], None]
@@ -109,44 +147,45 @@ def measure_population(
 ) -> PopulationMeasures:
     """Measure networks that were trained with one recipe."""
     tell("compiling", 0, count)
-    data = default_data(recipe)
+    observer = Observer(recipe)
+    # A pre-attention bias allows one size only.
+    long_nodes = recipe.validation_nodes if recipe.use_pre_att_bias else LONG_NODES
+    data = {
+        "test": observer.test,
+        "long": make_data("long", long_traces(recipe.task, long_nodes)),
+    }
     traced = _traced(recipe)
-    compiled = compile_reference(recipe, data["test"].batch.nodes)
+    compiled = compile_reference(
+        recipe, max(d.batch.nodes for d in (observer.test, *observer.deep))
+    )
     collected = Collected(data["test"], recipe.nb_msg_passing_steps)
     seeds: dict[int, NetworkMeasures] = {}
     for seed, network in networks:
         _check_shape(seed, network, recipe)
-        seeds[seed] = _measure(network, data, traced, margins, compiled, collected)
+        seeds[seed] = _measure(network, data, traced, margins, compiled, observer, collected)
         tell("seeds", len(seeds), count)
     if not seeds:
         raise InvalidInput("there is no finished seed to measure")
-    accuracies = [m.accuracy for m in seeds.values()]
-    nearest = [m.nearest() for m in seeds.values()]
-    known = [gap.tv for gap in nearest if gap is not None]
     tell("yardsticks", count, count)
-    yardsticks = _yardsticks(recipe, data, traced, margins, compiled)
+    yardsticks = _yardsticks(recipe, data, traced, margins, compiled, observer)
     tell("distances between solutions", count, count)
+    names = [truth.mechanism for truth in data["test"].truths]
+    gaps = {name: [m.gap_to(name) for m in seeds.values()] for name in names}
     return PopulationMeasures(
         recipe=recipe,
         test_nodes=data["test"].batch.nodes,
         seeds=seeds,
         yardsticks=yardsticks,
-        internal_correlation=correlation(accuracies, known) if known else None,
-        external_correlation=correlation(accuracies, [m.external for m in seeds.values()])
-        if recipe.network_config.decodes_hints
-        else None,
+        reference=compiled.program.name if compiled is not None else None,
+        correlations=correlations(
+            [m.accuracy for m in seeds.values()],
+            [m.external for m in seeds.values()],
+            {name: [gap and gap.agreement for gap in each] for name, each in gaps.items()},
+            {name: [gap and gap.tv for gap in each] for name, each in gaps.items()},
+        ),
         solutions=solutions(collected.distances(), len(seeds)),
         examples=example_graphs(data["long"]),
     )
-
-
-def default_data(recipe: Recipe) -> dict[str, Data]:
-    """The graphs that gaps are measured on. A pre-attention bias allows one size only."""
-    nodes = recipe.validation_nodes if recipe.use_pre_att_bias else LONG_NODES
-    return {
-        "test": make_data("test", test_graphs(recipe)),
-        "long": make_data("long", long_traces(recipe.task, nodes)),
-    }
 
 
 def compile_reference(recipe: Recipe, nodes: int) -> Compiled | None:
@@ -196,7 +235,8 @@ def _measure(
     traced: Mapping[str, Batch],
     margins: Margins | None,
     compiled: Compiled | None,
-    collected: Collected | None,
+    observer: Observer,
+    collected: Collected | None = None,
 ) -> NetworkMeasures:
     """Everything about one network."""
     test = data["test"]
@@ -206,16 +246,18 @@ def _measure(
     runs = {name: trace if name == "test" else run(network, d.batch) for name, d in data.items()}
     with_ours = float("nan")
     if compiled is not None and can_force(compiled.network, test, trace.attention):
-        with_ours = accuracy(compiled.network, test, trace.attention)
+        with_ours = accuracy_under(compiled.network, test, trace.attention)
     return NetworkMeasures(
         accuracy=float(output_scores(test.batch, trace.outputs)["score"]),
+        graph_accuracy=float(jnp.mean(right_graphs(test.batch, trace.outputs))),
         accuracy_by_sample=_by_sample(test.batch, trace),
         gaps={
             name: tuple(internal_gap(runs[name].attention, truth, d) for truth in d.truths)
             for name, d in data.items()
         },
         traces=_traces(network, traced, margins, trace),
-        forced=forced(network, test),
+        deep=observer.see(network, trace.attention).deep,
+        causal=causal(network, test),
         compiled_with_its_attention=with_ours,
         probes=probes(data["long"].batch, runs["long"]),
         examples=example_run(data["long"], runs["long"]) if collected is not None else {},
@@ -236,6 +278,7 @@ def _yardsticks(
     traced: Mapping[str, Batch],
     margins: Margins | None,
     compiled: Compiled | None,
+    observer: Observer,
 ) -> dict[str, NetworkMeasures]:
     found = {}
     for name in ("uniform", "self"):
@@ -243,27 +286,28 @@ def _yardsticks(
             key: tuple(internal_gap(fixed_yardsticks(d)[name], t, d) for t in d.truths)
             for key, d in data.items()
         }
-        scored, each, traces = float("nan"), np.zeros(0), {}
+        scored, whole, each, traces = float("nan"), float("nan"), np.zeros(0), {}
         if compiled is not None:
             batch = data["test"].batch
             attention = fixed_yardsticks(data["test"])[name]
             trace = run_forced(compiled.network, data["test"], attention)
             scored = float(output_scores(batch, trace.outputs)["score"])
+            whole = float(jnp.mean(right_graphs(batch, trace.outputs)))
             each = _by_sample(batch, trace)
             traces = {"test": external(batch, trace.hints, margins)}
-        found[name] = NetworkMeasures(scored, each, gaps, traces)
+        found[name] = NetworkMeasures(scored, whole, each, gaps, traces)
     untrained = [
-        _measure(initial(recipe, jnp.int32(seed)).network, data, traced, margins, None, None)
+        _measure(initial(recipe, jnp.int32(seed)).network, data, traced, margins, None, observer)
         for seed in range(UNTRAINED)
     ]
     found["untrained"] = _mean_of(untrained)
     if compiled is not None:
-        found["compiled"] = _measure(compiled.network, data, traced, margins, None, None)
+        found["compiled"] = _measure(compiled.network, data, traced, margins, None, observer)
     return found
 
 
 def _mean_of(several: Sequence[Any]) -> Any:
-    """The mean of every number and array in things of one structure."""
+    """The mean of every number and array in things of one structure; counts are the same in all."""
     first = several[0]
     if is_dataclass(first) and not isinstance(first, type):
         means = {f.name: _mean_of([getattr(one, f.name) for one in several]) for f in fields(first)}
@@ -272,7 +316,7 @@ def _mean_of(several: Sequence[Any]) -> Any:
         return {name: _mean_of([one[name] for one in several]) for name in first}
     if isinstance(first, tuple):
         return tuple(_mean_of(each) for each in zip(*several, strict=True))
-    if isinstance(first, str):
+    if isinstance(first, str | int | None):
         return first
     mean = np.mean(several, axis=0)
     return mean if isinstance(first, np.ndarray) else float(mean)

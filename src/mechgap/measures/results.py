@@ -7,7 +7,7 @@ files; nothing is measured again.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,16 @@ from safetensors.numpy import load as load_tensors
 
 from mechgap.display import html_table
 from mechgap.errors import InvalidInput
+from mechgap.measures.causal import Causal
+from mechgap.measures.plain import without_nan
 from mechgap.measures.population import NetworkMeasures, PopulationMeasures
+from mechgap.measures.solutions import Solutions
 from mechgap.network.files import packed
 from mechgap.training.store import made_with, write_file
 
 NUMBERS, SERIES = "measures.json", "measures.safetensors"
+FORMAT = 2
+"""Of the numbers; files of another format are to be made again."""
 FORMS = ("paper", "l1", "tv")
 """The three normalisations of the internal gap."""
 PAPER_SAYS = {"mean_between": 0.009, "closest_to_compiled": 0.37}
@@ -34,15 +39,30 @@ class Results:
     numbers: Mapping[str, Any]
     series: Mapping[str, np.ndarray]
 
+    @property
+    def mechanisms(self) -> list[str]:
+        """The exact mechanisms that attention was compared with, the compiled one first."""
+        return list(self.numbers["seeds"][0]["gaps"]["test"])
+
     def _repr_html_(self) -> str:
-        columns = ("accuracy", *(f"internal_{f}" for f in FORMS), "top1_active", "external")
         named = [(f"seed {row['seed']}", row) for row in self.numbers["seeds"]]
         named += list(self.numbers["yardsticks"].items())
+        measures = ("agreement", "misplaced", "tv")
         rows = [
-            (name, *("-" if row[c] is None else f"{row[c]:.4f}" for c in columns))
+            (
+                name,
+                *(_shown(row[c]) for c in ("accuracy", "graph_accuracy", "external")),
+                *(_shown(gap[m]) for gap in row["gaps"]["test"].values() for m in measures),
+            )
             for name, row in named
         ]
-        return html_table(["", *columns], rows, f"{self.numbers['task']}, test graphs")
+        head = [f"{m} ({name})" for name in self.mechanisms for m in measures]
+        columns = ["", "accuracy", "graph accuracy", "external", *head]
+        return html_table(columns, rows, f"{self.numbers['task']}, test graphs")
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
 
 
 def results_of(measured: PopulationMeasures, which: str, diverged: Sequence[int] = ()) -> Results:
@@ -59,11 +79,8 @@ def results_of(measured: PopulationMeasures, which: str, diverged: Sequence[int]
             "solutions/labels": found.labels.astype(np.int32),
         }
     series |= {f"examples/{name}": values for name, values in measured.examples.items()}
-    correlations = {
-        "internal": measured.internal_correlation,
-        "external": measured.external_correlation,
-    }
     numbers = {
+        "format": FORMAT,
         "task": measured.recipe.task,
         "parameters": which,
         "diverged": list(diverged),
@@ -71,7 +88,8 @@ def results_of(measured: PopulationMeasures, which: str, diverged: Sequence[int]
         **made_with(),
         "seeds": seeds,
         "yardsticks": {name: _network(m) for name, m in measured.yardsticks.items()},
-        "correlation": {k: c.data() if c else None for k, c in correlations.items()},
+        "reference": measured.reference,
+        "correlation": asdict(measured.correlations),
         "solutions": _solutions(measured),
     }
     return Results(without_nan(numbers), series)
@@ -100,18 +118,20 @@ def load_results(folder: Path) -> Results:
         raise InvalidInput(
             f"the measures in '{folder}' cannot be read ({error}). Run: mechgap measure {folder}"
         ) from error
+    if numbers.get("format") != FORMAT:
+        raise InvalidInput(
+            f"the measures in '{folder}' are of an earlier version. Run: mechgap measure {folder}"
+        )
     return Results(numbers, series)
 
 
 def _network(m: NetworkMeasures) -> dict[str, Any]:
     nearest = m.nearest()
-    flat = {} if nearest is None else {f"internal_{form}": getattr(nearest, form) for form in FORMS}
     return {
         "accuracy": m.accuracy,
-        "mechanism": nearest.mechanism if nearest else None,
-        **(flat or {f"internal_{form}": None for form in FORMS}),
-        "top1_active": nearest.top1_active if nearest else None,
+        "graph_accuracy": m.graph_accuracy,
         "external": m.external,
+        "nearest": nearest.mechanism if nearest else None,
         "gaps": {
             data: {gap.mechanism: gap.numbers for gap in gaps} for data, gaps in m.gaps.items()
         },
@@ -124,10 +144,27 @@ def _network(m: NetworkMeasures) -> dict[str, Any]:
             }
             for data, e in m.traces.items()
         },
-        "forced": dict(m.forced),
+        "deep": asdict(m.deep) if m.deep else None,
+        "causal": _causal(m.causal) if m.causal else None,
         "compiled_with_its_attention": m.compiled_with_its_attention,
         "probes": {name: vars(probe) for name, probe in m.probes.items()},
     }
+
+
+def _causal(found: Causal) -> dict[str, Any]:
+    """By mechanism, each foil with its verdict."""
+    mechanisms = {
+        forced.mechanism: {
+            "exact": forced.exact,
+            "rows": dict(forced.rows),
+            "foils": {
+                part: {**asdict(foil), "verdict": foil.verdict}
+                for part, foil in forced.foils.items()
+            },
+        }
+        for forced in found.mechanisms
+    }
+    return {**asdict(found), "mechanisms": mechanisms}
 
 
 def _series(m: NetworkMeasures) -> dict[str, np.ndarray]:
@@ -144,18 +181,32 @@ def _series(m: NetworkMeasures) -> dict[str, np.ndarray]:
 
 
 def _solutions(measured: PopulationMeasures) -> dict[str, Any]:
-    found = measured.solutions
-    between = in_all_forms(found.mean_between, measured.test_nodes)
-    closest = measured.closest
-    to_compiled = None
-    if closest is not None:
-        to_compiled = {form: getattr(closest[1], form) for form in FORMS}
+    closest = measured.closest_to(measured.reference) if measured.reference else None
+    return solution_numbers(
+        measured.solutions,
+        len(measured.seeds),
+        measured.test_nodes,
+        closest[0] if closest else None,
+        {form: getattr(closest[1], form) for form in FORMS} if closest else None,
+    )
+
+
+def solution_numbers(
+    found: Solutions,
+    seeds: int,
+    nodes: int,
+    closest_seed: int | None,
+    to_compiled: Mapping[str, float] | None,
+) -> dict[str, Any]:
+    """How the solutions of a population lie to each other and to the compiled one, as numbers."""
+    between = in_all_forms(found.mean_between, nodes)
     return {
+        "seeds": seeds,
         "mean_between": between,
         "closest_to_compiled": to_compiled,
-        "closest_seed": closest[0] if closest else None,
+        "closest_seed": closest_seed,
         "clusters": found.clusters,
-        "criterion": "largest mean silhouette of Ward's linkage",
+        "one_cluster_p": found.one_cluster_p,
         "silhouette": found.silhouette,
         "stability": found.stability,
         "clusters_at_default_cut": found.clusters_at_default_cut,
@@ -182,14 +233,3 @@ def _beside_paper(name: str, ours: Mapping[str, float] | None) -> dict[str, Any]
     nearest = min(usable, key=lambda f: abs(math.log(usable[f] / printed)), default=None)
     ratio = usable[nearest] / printed if nearest else None
     return {"printed": printed, "nearest_form": nearest, "ours_over_printed": ratio}
-
-
-def without_nan(value: Any) -> Any:
-    """Plain values in which what is not a number is None, as JSON can hold them."""
-    if isinstance(value, Mapping):
-        return {k: without_nan(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

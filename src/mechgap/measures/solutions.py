@@ -2,9 +2,13 @@
 
 Distances are the internal gap's (`l1`: mean over a sample's rows, then over samples) between every
 two seeds. They are clustered by Ward's linkage, as the paper does; Ward's heights are exact for
-Euclidean distances and a convention for these. The number of clusters is the one with the largest
-mean silhouette. How stable it is: the same on random subsets of the seeds, compared by the adjusted
-Rand index (1: the same clusters; 0: as chance would have it).
+Euclidean distances and a convention for these.
+
+The number of clusters is the one with the largest mean silhouette, if that is larger than a single
+Gaussian cloud with the same spread would have it in 19 of 20 cases; else it is 1. (A silhouette
+alone cannot say 1: some cut of any cloud is the best.) How stable the clusters are: the same on
+random subsets of the seeds, compared by the adjusted Rand index (1: the same clusters; 0: as chance
+would have it).
 """
 
 from dataclasses import dataclass, field
@@ -18,6 +22,9 @@ from mechgap.measures.data import Data
 
 MOST_CLUSTERS = 32
 SUBSETS = 50
+SIGNIFICANT = 0.05
+CLOUDS = 99
+"""Gaussian clouds that a population is compared with: p-values in hundredths."""
 _COLUMNS = 1 << 15
 
 
@@ -87,8 +94,11 @@ class Solutions:
     order: Int[np.ndarray, "seeds"]
     """Seeds as the dendrogram has them."""
     clusters: int
-    """With the largest mean silhouette; 1 if there are fewer than 4 seeds or nothing to tell."""
+    """1 where a single cloud explains the silhouette, or there are fewer than 4 seeds."""
+    one_cluster_p: float
+    """How often a single Gaussian cloud has as large a silhouette; NaN with fewer than 4 seeds."""
     silhouette: float
+    """The largest mean silhouette of any cut."""
     stability: float
     """Mean adjusted Rand index over random subsets of four fifths of the seeds."""
     clusters_at_default_cut: int
@@ -112,6 +122,7 @@ def solutions(condensed: Float[np.ndarray, "pairs"], seeds: int) -> Solutions:
             linkage=np.zeros((0, 4)),
             order=np.arange(seeds),
             clusters=1,
+            one_cluster_p=float("nan"),
             silhouette=float("nan"),
             stability=float("nan"),
             clusters_at_default_cut=1,
@@ -120,17 +131,47 @@ def solutions(condensed: Float[np.ndarray, "pairs"], seeds: int) -> Solutions:
     square = squareform(condensed)
     tree = linkage(condensed, "ward", optimal_ordering=seeds <= 256)
     labels, silhouette = best_clusters(square, tree)
+    chance = one_cluster_p(square)
+    if not chance < SIGNIFICANT:
+        labels = np.ones(seeds, int)
     at_cut = fcluster(tree, 0.7 * tree[:, 2].max(), "distance")
     return Solutions(
         distances=square,
         linkage=tree,
         order=leaves_list(tree),
         clusters=int(labels.max()),
+        one_cluster_p=chance,
         silhouette=silhouette,
         stability=_stability(square, labels),
         clusters_at_default_cut=int(at_cut.max()),
         labels=labels,
     )
+
+
+def one_cluster_p(square: Float[np.ndarray, "seeds seeds"]) -> float:
+    """How often a single Gaussian cloud is as clearly in parts as these seeds are.
+
+    Seeds are laid out in as many dimensions as their distances need (classical scaling); clouds
+    have the same spread in each. Both are cut by Ward's linkage of Euclidean distances.
+    """
+    count = len(square)
+    if count < 4 or square.max() == 0:
+        return float("nan")
+    centring = np.eye(count) - 1 / count
+    sizes, axes = np.linalg.eigh(-0.5 * centring @ square**2 @ centring)
+    spread = np.sqrt(np.maximum(0, sizes))
+
+    def silhouette(points: Float[np.ndarray, "seeds dimensions"]) -> float:
+        apart = pdist(points)
+        return best_clusters(squareform(apart), linkage(apart, "ward"))[1]
+
+    ours = silhouette(axes * spread)
+    rng = np.random.default_rng(0)
+    clouds = [
+        silhouette(rng.normal(size=square.shape) * spread / np.sqrt(count - 1))
+        for _ in range(CLOUDS)
+    ]
+    return (1 + sum(cloud >= ours for cloud in clouds)) / (1 + CLOUDS)
 
 
 def best_clusters(

@@ -6,6 +6,7 @@ training began with. A compiled network of any target is the other end: a gap of
 
 from collections.abc import Mapping
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -24,6 +25,14 @@ def self_attention(data: Data) -> Attention:
     """Nobody but oneself."""
     nodes = data.batch.nodes
     return _at_every_step(jnp.broadcast_to(jnp.eye(nodes), (data.batch.size, nodes, nodes)), data)
+
+
+def random_attention(data: Data, number: int) -> Attention:
+    """In every row one neighbour, or oneself, by chance."""
+    shape = (data.batch.steps, data.batch.size, data.batch.nodes, data.batch.nodes)
+    drawn = jax.random.uniform(jax.random.fold_in(jax.random.key(0xF100), number), shape)
+    chosen = jnp.argmax(jnp.where(data.support, drawn, -1), axis=-1)
+    return jax.nn.one_hot(chosen, data.batch.nodes)[:, :, None]
 
 
 def fixed_yardsticks(data: Data) -> Mapping[str, Attention]:

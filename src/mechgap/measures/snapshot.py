@@ -1,0 +1,239 @@
+"""A network on its way: what is measured at fixed steps of training, and kept of every seed.
+
+One pass over the test graphs and one over the deep ones. The numbers and a fingerprint of attention
+are small enough to be kept of all seeds that were ever trained; the networks are not.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from mechgap.errors import InvalidInput
+from mechgap.measures.causal import hardened_score
+from mechgap.measures.data import DEEP_NODES, Data, GroundTruth, deep_graphs, make_data
+from mechgap.measures.external import Margins, hits_by_sample, trace_hits
+from mechgap.measures.fingerprint import Places
+from mechgap.measures.internal import (
+    Headline,
+    as_parts,
+    at_steps,
+    compared_steps,
+    headline_by_sample,
+)
+from mechgap.measures.plain import rounded, without_nan
+from mechgap.network.network import Network, unroll
+from mechgap.network.trace import run
+from mechgap.tasks.scores import output_scores, right_graphs
+from mechgap.training.population import test_graphs
+from mechgap.training.recipe import Recipe
+from mechgap.training.store import Store
+
+BLOCK = 100
+"""Deep graphs that are run at once."""
+STEPS = (250, 500, 1000, 2000, 5000, 10_000)
+"""When training is looked at if nobody says otherwise."""
+
+
+@dataclass(frozen=True)
+class MechanismSeen:
+    """How attention stands to one mechanism; see `measures.internal`."""
+
+    agreement: float | None
+    agreement_strict: float | None
+    misplaced: float | None
+    tv: float | None
+    parts: Mapping[str, Mapping[str, float | None]]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a network does on one set of graphs."""
+
+    accuracy: float | None
+    graph_accuracy: float | None
+    """Share of graphs with every output right."""
+    hints: float | None
+    """Share of the trace that is predicted; None where none is."""
+    mechanisms: Mapping[str, MechanismSeen]
+
+    @property
+    def nearest(self) -> str | None:
+        """The mechanism that attention agrees with most; None where none is known."""
+        return max(self.mechanisms, key=lambda m: _order(self.mechanisms[m]), default=None)
+
+
+def _order(seen: MechanismSeen) -> tuple[float, float]:
+    """Most agreement first; of equals the smaller gap in all rows."""
+    return (seen.agreement or 0.0, -(seen.tv or 0.0))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One seed at one step. `which` is `step`, or `best` for the best validation score."""
+
+    seed: int
+    step: int
+    which: str
+    test: Seen
+    deep: Seen | None
+    hardened: float | None
+    """Accuracy on the test graphs with every row of attention hardened to its largest entry."""
+
+    def data(self) -> dict[str, Any]:
+        """As plain values; what is not a number is None."""
+        return without_nan(asdict(self))
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> "Snapshot":
+        """From plain values."""
+        try:
+            sets = {name: _seen(data[name]) for name in ("test", "deep")}
+            test = sets["test"]
+            if test is None:
+                raise KeyError("test")
+            return Snapshot(
+                *(data["seed"], data["step"], data["which"]),
+                test=test,
+                deep=sets["deep"],
+                hardened=data["hardened"],
+            )
+        except (KeyError, TypeError) as error:
+            raise InvalidInput(f"this is not a snapshot's data: {error}") from error
+
+
+def _seen(data: Mapping[str, Any] | None) -> Seen | None:
+    if data is None:
+        return None
+    mechanisms = {name: MechanismSeen(**one) for name, one in data["mechanisms"].items()}
+    return Seen(**{**data, "mechanisms": mechanisms})
+
+
+class Observer:
+    """Looks at networks of one recipe. Calling it gives numbers as JSON, and a fingerprint."""
+
+    def __init__(self, recipe: Recipe):
+        self.test = make_data("test", test_graphs(recipe))
+        deep_nodes = recipe.validation_nodes if recipe.use_pre_att_bias else DEEP_NODES
+        deep = deep_graphs(recipe.task, deep_nodes)
+        self.deep = [
+            make_data("deep", deep[slice(k, k + BLOCK)]) for k in range(0, deep.size, BLOCK)
+        ]
+        self.places = Places.of(
+            self.test, recipe.nb_msg_passing_steps, recipe.network_config.attends_to_all
+        )
+
+    def __call__(self, network: Network) -> tuple[str, bytes]:
+        """What training keeps of a network."""
+        trace = run(network, self.test.batch)
+        rows = np.asarray(self.places.rows(trace.attention))
+        seen = self.see(network, trace.attention)
+        text = json.dumps(rounded(without_nan(asdict(seen))), allow_nan=False)
+        return text, self.places.fingerprint(rows).tobytes()
+
+    def see(self, network: Network, attention: Array | None = None) -> "Observed":
+        """The numbers of a network; `attention` is its own on the test graphs if it is known."""
+        attention = run(network, self.test.batch).attention if attention is None else attention
+        steps = tuple(compared_steps(attention, t, self.test) for t in self.test.truths)
+        return Observed(
+            test=_seen_on([self.test], network, steps),
+            deep=_seen_on(self.deep, network, steps),
+            hardened=hardened_score(network, self.test),
+        )
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A snapshot's numbers without whose they are."""
+
+    test: Seen
+    deep: Seen | None
+    hardened: float | None
+
+
+def snapshot(seed: int, step: int, which: str, text: str) -> Snapshot:
+    """What an observer wrote, as a snapshot of a seed."""
+    return Snapshot.of({"seed": seed, "step": step, "which": which, **json.loads(text)})
+
+
+def load_snapshots(folder: Path) -> list[Snapshot]:
+    """Everything that was seen while a run was trained, by seed and step; the best come last."""
+    with Store.reading(folder) as store:
+        rows = store.observations()
+    return [snapshot(row.seed, row.step, row.which, row.measures) for row in rows]
+
+
+def load_fingerprints(folder: Path, which: str, step: int | None = None) -> dict[int, np.ndarray]:
+    """The fingerprints of a run's seeds: at their `best`, or at one `step` of training."""
+    with Store.reading(folder) as store:
+        rows = store.observations()
+    chosen = [row for row in rows if row.which == which and step in (None, row.step)]
+    return {row.seed: np.frombuffer(row.fingerprint, np.uint8) for row in chosen}
+
+
+class _Graphs(NamedTuple):
+    """What was seen on each graph of a block."""
+
+    score: Float[Array, ""]
+    right: Bool[Array, "batch"]
+    hints: Float[Array, "hints batch"]
+    mechanisms: tuple[Headline, ...]
+
+
+def _seen_on(
+    blocks: Sequence[Data], network: Network, steps: tuple[Int[Array, "phases"], ...]
+) -> Seen:
+    found = [jax.tree.map(np.asarray, _graphs(network, block, steps)) for block in blocks]
+
+    def mean(values: Sequence[np.ndarray]) -> float:
+        whole = np.concatenate(values)
+        return float(np.nanmean(whole)) if np.isfinite(whole).any() else float("nan")
+
+    headlines = zip(*(each.mechanisms for each in found), strict=True)
+    hints = [mean(rows) for rows in zip(*(each.hints for each in found), strict=True)]
+    return Seen(
+        accuracy=float(np.mean([each.score for each in found])),
+        graph_accuracy=mean([each.right for each in found]),
+        hints=float(np.mean(hints)) if hints else None,
+        mechanisms={
+            truth.mechanism: MechanismSeen(
+                agreement=mean([h.agreement for h in each]),
+                agreement_strict=mean([h.agreement_strict for h in each]),
+                misplaced=mean([h.misplaced for h in each]),
+                tv=mean([h.tv for h in each]),
+                parts=as_parts(np.concatenate([h.parts for h in each]).mean(0)),
+            )
+            for truth, each in zip(blocks[0].truths, headlines, strict=True)
+        },
+    )
+
+
+@eqx.filter_jit
+def _graphs(network: Network, data: Data, steps: tuple[Int[Array, "phases"], ...]) -> _Graphs:
+    batch = data.batch
+    ran = unroll(network, batch, training=False, keep_steps=True)
+    assert ran.steps is not None
+    attention = ran.steps.attention.reshape(-1, *ran.steps.attention.shape[2:])
+
+    def headline(truth: GroundTruth, chosen: Int[Array, "phases"]) -> Headline:
+        return headline_by_sample(at_steps(attention, chosen, batch.steps), truth, data.valid)
+
+    hints = []
+    if network.config.decodes_hints and batch.max_hints > 1:
+        hints = [
+            hits_by_sample(trace_hits(f, batch, ran.hints[f.name], Margins()), batch)
+            for f in batch.task.hints
+        ]
+    return _Graphs(
+        score=output_scores(batch, ran.outputs)["score"],
+        right=right_graphs(batch, ran.outputs),
+        hints=jnp.stack(hints) if hints else jnp.zeros((0, batch.size)),
+        mechanisms=tuple(map(headline, data.truths, steps)),
+    )
