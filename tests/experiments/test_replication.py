@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from dataclasses import asdict, astuple, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,20 +16,25 @@ from mechgap.cli.reproduce import reproduce
 from mechgap.errors import InvalidInput
 from mechgap.experiments.replication import tables
 from mechgap.experiments.replication.budget import Candidate, plan
-from mechgap.experiments.replication.comparison import Spread, agree, correlations_agree
 from mechgap.experiments.replication.figures import FIGURES, draw_paper_figures
 from mechgap.experiments.replication.joining import joined
+from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import AccuracyTable, Row
 from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
 from mechgap.experiments.replication.page import replication_page
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import FORMATS
+from mechgap.experiments.replication.snapshots import (
+    kept_fingerprints,
+    kept_snapshots,
+    solutions_of,
+)
 from mechgap.experiments.replication.status import standing
-from mechgap.experiments.replication.tables import BFS, TABLES, all_populations
+from mechgap.experiments.replication.tables import BFS, STABILITY_ROWS, TABLES, all_populations
 from mechgap.measures.run import measure_run
-from mechgap.measures.trajectory import Standpoint
+from mechgap.measures.snapshot import MechanismSeen, Seen, Snapshot
 from mechgap.report.paper import paper_number
-from mechgap.training.store import Store
+from mechgap.training.store import Notes, Observation, Store
 from untrained_runs import untrained_run
 
 PROJECT = Path(__file__).parents[2]
@@ -73,31 +78,6 @@ def test_populations_have_names_and_rates_of_their_own():
     assert Population("bfs").shortened(10_000) == Population("bfs")
 
 
-def test_agreement_is_students():
-    ours, theirs = [90.1, 91.0, 92.2, 89.9], [92.0, 93.1, 92.4, 91.8, 92.9]
-    p = float(stats.ttest_ind(ours, theirs)[1])  # pyright: ignore
-    assert agree(Spread.of(ours), Spread.of(theirs)) == (p >= 0.05)
-    assert agree(Spread.of([90.0]), Spread.of(theirs)) is None
-    assert agree(Spread.of([100.0] * 3), Spread.of([100.0] * 4)) is True
-    expected = stats.t.interval(0.95, 3, 90.8, stats.sem(ours))
-    assert Spread.of(ours).interval == pytest.approx(expected)
-
-
-def test_correlations_of_one_law_agree_nineteen_times_in_twenty():
-    """8 and 108 seeds, drawn from the same normal distribution: the test errs as often as said."""
-    rng = np.random.default_rng(0)
-
-    def coefficient(count):
-        x, noise = rng.standard_normal((2, count))
-        return float(np.corrcoef(x, 0.6 * x + 0.8 * noise)[0, 1]), count
-
-    verdicts = [correlations_agree(coefficient(8), coefficient(108)) for _ in range(4000)]
-    assert np.mean([v is True for v in verdicts]) == pytest.approx(0.95, abs=0.015)
-    assert correlations_agree((1.0, 8), (0.2, 108)) is False
-    assert correlations_agree((None, 2), (0.2, 108)) is None
-    assert correlations_agree((0.9, 3), (0.2, 108)) is None
-
-
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     """Runs and results of a small BFS population that is measured."""
@@ -116,19 +96,27 @@ def test_numbers_are_the_runs(measured):
         rows = store.seeds()
     assert kept["seed"] == [row.seed for row in rows]
     assert kept["accuracy"] == pytest.approx([row.test_of_best for row in rows], rel=1e-5)
-    assert kept["measures"]["seed"] == kept["seed"]
+    assert [row["seed"] for row in kept["measures"]["seeds"]] == kept["seed"]
     (measured / "results" / "broken.json").write_text("{")
     with pytest.raises(InvalidInput, match=r"broken\.json"):
         load_numbers(measured / "results", "broken")
+    (measured / "results" / "old.json").write_text('{"seed": [0]}')
+    with pytest.raises(InvalidInput, match=r"old\.json' is of another version"):
+        load_numbers(measured / "results", "old")
+
+
+def shown_table(name: str, results: Path):
+    return TABLES[name].rendered(name, results, Judge.of(TABLES.values(), results))
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_in_every_format(measured, name, format):
-    with_numbers = TABLES[name].rendered(name, measured / "results")
-    without = TABLES[name].rendered(name, measured / "nothing")
+    with_numbers, without = (shown_table(name, measured / f) for f in ("results", "nothing"))
     shown = [FORMATS[format](table) for table in (with_numbers, without)]
-    uses_it = BFS in TABLES[name].populations and name != "landscapes"  # it has files of its own
+    # Landscapes have files of their own, and so has what was seen along training.
+    elsewhere = {"landscapes", "along", "along_test", "ends"}
+    uses_it = BFS in TABLES[name].populations and name not in elsewhere
     assert (shown[0] != shown[1]) == uses_it
     if format == "json":
         assert len(json.loads(shown[0])["rows"]) == len(with_numbers.data)
@@ -143,21 +131,24 @@ def test_correlations_stand_beside_the_papers():
     """Those of a population that the paper has not are shown alone."""
     kept = load_numbers(RESULTS, "bfs")
     assert kept is not None
-    table = TABLES["correlations"].rendered("correlations", RESULTS)
+    table = shown_table("correlations", RESULTS)
     assert {len(row) for row in table.rows} == {len(table.head)}
+    rows = kept["measures"]["seeds"]
+    accuracy = [row["accuracy"] for row in rows]
+    values = {
+        "external": [row["external"] for row in rows],
+        "internal": [row["gaps"]["bfs"]["tv"] for row in rows],
+    }
     for row in table.data:
         kind, test = row["row"].split(", ")
-        x, y = (
-            kept["measures"][key]
-            for key in ("accuracy", {"external": "external", "internal": "internal_tv"}[kind])
-        )
-        expected = {"Pearson r": stats.pearsonr, "Spearman ρ": stats.spearmanr}[test](x, y)
-        assert row["ours"]["value"] == pytest.approx(float(np.asarray(expected)[0]), abs=1e-4)
+        coefficient = {"Pearson r": stats.pearsonr, "Spearman ρ": stats.spearmanr}[test]
+        expected = float(np.asarray(coefficient(accuracy, values[kind]))[0])
+        assert row["ours"]["value"] == pytest.approx(expected, abs=1e-4)
         assert row["paper"] is not None
-    alone = TABLES["correlations_elsewhere"].rendered("correlations_elsewhere", RESULTS)
+        assert row["verdict"] is not None
+    alone = shown_table("correlations_elsewhere", RESULTS)
     assert "paper" not in alone.head
     assert {len(row) for row in alone.rows} == {len(alone.head)}
-    assert len(alone.rows) == 4 * len(TABLES["correlations_elsewhere"].populations)
 
 
 def test_seeds_that_diverged_are_not_trained_again(tmp_path, monkeypatch, capsys):
@@ -178,19 +169,41 @@ def test_seeds_that_diverged_are_not_trained_again(tmp_path, monkeypatch, capsys
     assert f"seeds {', '.join(lost)} diverged and are not counted" in shown.out
 
 
-def test_seeds_that_are_all_above_the_papers_are_said(tmp_path):
-    kept = load_numbers(RESULTS, "bellman_ford_edge_info_mixed")
+def test_seeds_above_the_paper_s_maximum_are_a_rank_test(tmp_path):
+    name = "bellman_ford_edge_info_mixed"
+    kept = load_numbers(RESULTS, name)
     assert kept is not None
-    table = TABLES["edge_info_ablation"]
-    for lowest, above in ((0.9273, True), (0.9271, False)):  # the paper's highest: 92.72
-        numbers = {**kept, "accuracy": [lowest, 0.99]}
-        save_numbers(tmp_path, "bellman_ford_edge_info_mixed", numbers)
-        remarks = table.rendered("edge_info_ablation", tmp_path).remarks
-        assert any("is above the paper's highest" in remark for remark in remarks) == above
+    for lowest, above in ((0.9273, 2), (0.9271, 1)):  # the paper's largest: 92.72
+        save_numbers(tmp_path, name, {**kept, "accuracy": [lowest, 0.99]})
+        table = shown_table("edge_info_ablation", tmp_path)
+        (row,) = (r for r in table.data if r.get("population") == name)
+        assert row["above_the_paper's_maximum"] == above
+        assert any(f"{above} of our 2 seeds are above" in remark for remark in table.remarks)
+    # Two of two above 128: the two largest of 130 are ours.
+    p = Judge.of([TABLES["edge_info_ablation"]], tmp_path).adjusted[f"maximum of {name}"]
+    assert p == pytest.approx(2 * 2 / 130)  # one above, and two tests
+
+
+def test_a_contrast_is_what_an_ablation_asks(tmp_path):
+    """Both rows lie above the paper's; what the change does is the same."""
+    kept = load_numbers(RESULTS, "bellman_ford_edge_info")
+    assert kept is not None
+    rows = {"edge_info_default": [0.9308, 0.9259, 0.9357], "edge_info": [0.9716, 0.9705, 0.9725]}
+    for preset, accuracy in rows.items():
+        recipe = Population("bellman_ford", preset).recipe.data()
+        numbers = {**kept, "recipe": recipe, "accuracy": accuracy, "accuracy_last": accuracy}
+        save_numbers(tmp_path, f"bellman_ford_{preset}", numbers)
+    table = shown_table("edge_info_ablation", tmp_path)
+    (found,) = (row for row in table.data if "contrast" in row)
+    assert found["paper"] == pytest.approx({"effect": 4.08, "standard_error": 0.542}, abs=0.01)
+    assert found["ours"]["effect"] == pytest.approx(4.07, abs=0.01)
+    assert found["verdict"] == "equivalent"
+    (alone,) = (r for r in table.data if r.get("population") == "bellman_ford_edge_info")
+    assert alone["verdict"].startswith("differs")
 
 
 def test_a_row_says_what_is_missing_and_what_it_costs(measured):
-    (row, *_) = TABLES["disparity"].rendered("disparity", measured / "results").rows
+    (row, *_) = shown_table("disparity", measured / "results").rows
     assert re.fullmatch(r"not run: 4 seeds take [\d.]+ (min|h)", row[3])
 
 
@@ -228,12 +241,28 @@ def test_a_budget_is_kept_and_spent_where_rows_are_empty():
     assert plan(candidates(), 1.0).seeds == {}
 
 
+def a_snapshot(seed: int, step: int, which: str = "step", accuracy: float = 0.5) -> Snapshot:
+    parts = {"updated": {"tie": 0.1, "soft": 0.2, "wrong": 0.1}}
+    beside = MechanismSeen(0.75, 0.5, 0.25, 0.4, parts)
+    seen = Seen(accuracy, 0.25, 0.75, {"bfs": beside})
+    return Snapshot(seed, step, which, seen, seen, 0.9)
+
+
+def write_snapshots(results: Path, name: str, snapshots: list[Snapshot]) -> None:
+    (results / "snapshots").mkdir(parents=True, exist_ok=True)
+    lines = "".join(json.dumps(s.data()) + "\n" for s in snapshots)
+    (results / "snapshots" / f"{name}.jsonl").write_text(lines)
+
+
 def test_trajectories_are_drawn_for_each_task(tmp_path):
-    for name, seeds in (("bfs_stability_paper", 2), ("bellman_ford_stability_paper", 1)):
-        path = [asdict(Standpoint(seed, step, 1.0, 0.1, "bfs", 1.0, 1.0))
-                for seed in range(seeds) for step in (0, 10)]  # fmt: skip
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "trajectory.json").write_text(json.dumps(path))
+    for row in (r for r in STABILITY_ROWS if r.target == "paper"):
+        seen = [a_snapshot(seed, step) for seed in (0, 1) for step in (0, 10)]
+        with Store.writing(tmp_path / row.population.name, row.population.recipe, 1) as store:
+            notes = Notes(
+                [], [Observation(s.seed, s.step, s.which, json.dumps(s.data()), b"") for s in seen]
+            )
+            with store._db:
+                store._save_notes(notes)
     written = {path.name for path in draw_paper_figures(tmp_path, tmp_path / "figures")}
     tasks = ("bfs", "bellman_ford")
     assert written == {f"stability_{task}.{e}" for task in tasks for e in ("pdf", "png")}
@@ -254,7 +283,7 @@ def test_a_table_is_trained_shown_and_not_trained_twice(tmp_path, monkeypatch, c
         seeds=2,
         overrides={"hidden_size": 4, "train_lengths": (6,), "length_generalize": False},
         suffix="tiny",
-        ends=True,
+        snapshots=(),
     )
     table = AccuracyTable("A small table", (Row("small", tiny),))
     monkeypatch.setattr(tables, "TABLES", {"tiny": table})
@@ -266,18 +295,24 @@ def test_a_table_is_trained_shown_and_not_trained_twice(tmp_path, monkeypatch, c
     assert "to train: bfs_tiny_2_steps (2 seeds); about" in shown.err
     kept = load_numbers(tmp_path / "results", "bfs_tiny_2_steps")
     assert kept is not None
-    assert kept["measures"]["seed"] == [0, 1]
-    best, last = ([Standpoint(*row) for row in kept["ends"]][i::2] for i in (0, 1))
-    assert [point.accuracy for point in best] == pytest.approx(kept["accuracy"], rel=1e-5)
-    assert [point.accuracy for point in last] == pytest.approx(kept["accuracy_last"], rel=1e-5)
-    assert [point.step for point in last] == [2, 2]
-    for key in ("internal_tv", "top1_active", "external"):
-        known = kept["measures"][key]
-        assert [getattr(point, key) for point in best] == pytest.approx(known, rel=1e-5)
+    assert [row["seed"] for row in kept["measures"]["seeds"]] == [0, 1]
+    seen = kept_snapshots(tmp_path / "results", "bfs_tiny_2_steps")
+    best, last = ([s for s in seen if s.which == which] for which in ("best", "step"))
+    assert [s.test.accuracy for s in best] == pytest.approx(kept["accuracy"], rel=1e-5)
+    assert [s.test.accuracy for s in last] == pytest.approx(kept["accuracy_last"], rel=1e-5)
+    assert [s.step for s in last] == [2, 2]
+    for snapshot, row in zip(best, kept["measures"]["seeds"], strict=True):
+        assert snapshot.test.hints == pytest.approx(row["external"], rel=1e-4)
+        assert snapshot.hardened == pytest.approx(row["causal"]["tempered"]["hardened"], rel=1e-5)
+        for name, gap in row["gaps"].items():
+            for key in ("agreement", "misplaced", "tv"):
+                known = getattr(snapshot.test.mechanisms[name], key)
+                assert known == pytest.approx(gap[key], rel=1e-4, abs=1e-6)
+    between = kept["measures"]["solutions"]["mean_between"]["l1"]
     reproduce("tiny", steps=2, **places)
     shown = capsys.readouterr()
     assert "to train" not in shown.err
-    assert "95 % interval" in shown.out
+    assert "difference" in shown.out
 
     # The run is lost, its numbers are not: only further seeds are trained, and join them.
     shutil.rmtree(tmp_path / "runs")
@@ -286,29 +321,45 @@ def test_a_table_is_trained_shown_and_not_trained_twice(tmp_path, monkeypatch, c
     assert "bfs_tiny_2_steps: 1 seeds" in capsys.readouterr().err
     more = load_numbers(tmp_path / "results", "bfs_tiny_2_steps")
     assert more is not None
-    assert (more["seed"], more["measures"]["seed"]) == ([0, 1, 2], [0, 1, 2])
+    assert more["seed"] == [row["seed"] for row in more["measures"]["seeds"]] == [0, 1, 2]
     assert more["accuracy"][:2] == kept["accuracy"]
-    assert more["measures"]["external"][:2] == kept["measures"]["external"]
+    assert more["measures"]["seeds"][:2] == kept["measures"]["seeds"]
     assert more["measures"]["correlation"]["external"]["n"] == 3
-    assert [row[0] for row in more["ends"]] == [0, 0, 1, 1, 2, 2]
-    assert more["ends"][:4] == kept["ends"]
-    assert more["measures"]["solutions"] == {**kept["measures"]["solutions"], "seeds": 2}
+    again = kept_snapshots(tmp_path / "results", "bfs_tiny_2_steps")
+    assert [s.seed for s in again] == [0, 0, 1, 1, 2, 2]
+    assert [s for s in again if s.seed < 2] == seen
+    # Distances of all three, from fingerprints; of the first two they are what was measured.
+    prints = kept_fingerprints(tmp_path / "results", "bfs_tiny_2_steps")["best"]
+    assert more["measures"]["solutions"]["seeds"] == len(prints) == 3
+    pair = solutions_of(tiny.shortened(2), {seed: prints[seed] for seed in (0, 1)})
+    assert pair.mean_between == pytest.approx(between, abs=0.05)
     assert [each["seed"] for each in more["earlier"]] == [[0, 1]]
     with Store.reading(tmp_path / "runs" / "bfs_tiny_2_steps") as store:
         assert [row.seed for row in store.seeds()] == [2]
 
 
 def test_best_and_last_parameters_stand_side_by_side(tmp_path):
-    table = TABLES["ends"]
-    point = Standpoint(0, 50, 0.5, 0.4, "bfs", 0.25, 0.75, 1.0)
-    kept = load_numbers(RESULTS, "bfs")
-    assert kept is not None
-    later = replace(point, step=100, accuracy=0.75)
-    save_numbers(tmp_path, "bfs", {**kept, "ends": [list(astuple(p)) for p in (point, later)]})
-    best, last, *missing = table.rendered("ends", tmp_path).rows
-    assert best == ("bfs, best", "50", "50.00", "75.00", "40.00", "25.00", "100.00", "1")
-    assert last[1:3] == ("100", "75.00")
+    seen = [a_snapshot(0, 50, "best"), a_snapshot(0, 10_000, accuracy=0.75), a_snapshot(0, 5000)]
+    write_snapshots(tmp_path, "bfs", seen)
+    best, last, *missing = shown_table("ends", tmp_path).rows
+    assert best == ("bfs, best", "50", "50.00", "25.00", "75.00", "90.00", "75.00", "25.00",
+                    "40.00", "1")  # fmt: skip
+    assert last[1:3] == ("10,000", "75.00")
     assert all(row[2].startswith("not run") for row in missing)
+
+
+def test_along_training_at_every_step(tmp_path):
+    seen = [a_snapshot(seed, step, accuracy=seed / 10 + step / 1e5)
+            for seed in range(4) for step in (250, 500)]  # fmt: skip
+    write_snapshots(tmp_path, "bfs", seen)
+    for name in ("along", "along_test"):
+        first, second, *missing = shown_table(name, tmp_path).rows
+        assert first[:5] == ("bfs", "250", "4", "15.25", "25.00")
+        assert second[1:4] == ("500", "4", "15.50")
+        assert all(row[3].startswith("not run") for row in missing)
+    (tmp_path / "snapshots" / "bfs.jsonl").write_text("{}\n")
+    with pytest.raises(InvalidInput, match=r"bfs\.jsonl' cannot be read"):
+        kept_snapshots(tmp_path, "bfs")
 
 
 def test_numbers_of_another_recipe_are_not_joined(measured):

@@ -38,9 +38,11 @@ def gap(
     engine = make_engine("local", devices=None, ray_address=None)
 
     from mechgap.experiments.gap import compile_and_verify, measured_run
+    from mechgap.measures.snapshot import STEPS, Observer
     from mechgap.report.answer import answer
     from mechgap.report.page.page import write_page
     from mechgap.report.progress import Steps
+    from mechgap.training.train import snapshots_at
 
     began = time.monotonic()
     compiled, verified = compile_and_verify(recipe)
@@ -54,7 +56,8 @@ def gap(
         f"training {seeds} networks for {steps:,} steps each; a full run is: mechgap gap {task} "
         f"--seeds 128 --steps 10000 --out {folder}-full"
     )
-    train_with_progress(recipe, range(seeds), folder, engine)
+    looked = snapshots_at(recipe, STEPS, Observer)
+    train_with_progress(recipe, range(seeds), folder, engine, snapshots=looked)
     with Steps() as shown:
         results = measured_run(folder, shown.tell)
     page = write_page(folder, compiled)

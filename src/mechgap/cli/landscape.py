@@ -90,18 +90,18 @@ def stability(
     folder = out or Path(f"stability-{program}-{target}")
     engine = make_engine("local")
 
-    from mechgap.measures.trajectory import measure_trajectory
-    from mechgap.report.progress import Steps
+    from mechgap.measures.snapshot import Observer, load_snapshots
     from mechgap.report.trajectory import draw_trajectory, show_trajectory
     from mechgap.training.start import compiled_start
+    from mechgap.training.train import snapshots_at
 
     compiled_start(recipe)  # refuses what cannot be, before anything is written
-    train_with_progress(recipe, range(seeds), folder, engine, snapshots=snapshot_steps(recipe))
-    with Steps() as shown:
-        rows = measure_trajectory(folder, shown.tell)
+    looked = snapshots_at(recipe, snapshot_steps(recipe), Observer)
+    train_with_progress(recipe, range(seeds), folder, engine, snapshots=looked)
+    rows = [row for row in load_snapshots(folder) if row.which == "step"]
     written = draw_trajectory(rows, f"{program}, {target}", folder)
     if as_json:
-        print(json.dumps({"rows": [asdict(row) for row in rows], "folder": str(folder)}))
+        print(json.dumps({"rows": [row.data() for row in rows], "folder": str(folder)}))
         return
     show_trajectory(rows)
     for path in written:

@@ -55,6 +55,7 @@ def reproduce(
     `reproduce TABLE` trains or goes on with what a table needs, and prints it. `all --budget 2h`
     spends a time where it tells most. `status` shows what is done, running or missing.
     """
+    from mechgap.experiments.replication.judging import Judge
     from mechgap.experiments.replication.rendering import FORMATS
     from mechgap.experiments.replication.tables import TABLES, all_populations
 
@@ -88,9 +89,13 @@ def reproduce(
         for path in draw_paper_figures(runs, out or Path("figures")):
             print(f"written: {path}")
         return
-    for name in TABLES if what == "all" else [what]:
-        table = TABLES[name] if steps is None else TABLES[name].shortened(steps)
-        print(FORMATS[format](table.rendered(name, results)))
+    shown = {
+        name: TABLES[name] if steps is None else TABLES[name].shortened(steps)
+        for name in (TABLES if what == "all" else [what])
+    }
+    judge = Judge.of([*TABLES.values(), *shown.values()], results)
+    for name, table in shown.items():
+        print(FORMATS[format](table.rendered(name, results, judge)))
     if what == "all" and format == "text":
         _show_status(seeds, runs, results, format)
 
@@ -177,7 +182,9 @@ def _spend(seconds: float, places: _Places) -> None:
 def _train(
     population: "Population", seeds: Sequence[int], places: _Places, deadline: float
 ) -> bool:
+    from mechgap.measures.snapshot import Observer
     from mechgap.training.local import forget_programs
+    from mechgap.training.train import snapshots_at
 
     _say(f"{population.name}: {len(seeds)} seeds, {population.recipe.train_steps:,} steps")
     folder = places.runs / population.name
@@ -188,7 +195,7 @@ def _train(
             folder,
             places.engine,
             deadline=deadline,
-            snapshots=population.snapshots,
+            snapshots=snapshots_at(population.recipe, population.snapshots, Observer),
         )
     finally:
         forget_programs()
@@ -197,25 +204,11 @@ def _train(
 
 def _keep_numbers(population: "Population", places: _Places) -> None:
     """Measure what is finished and write its numbers."""
-    from mechgap.experiments.gap import measured_run
-    from mechgap.experiments.replication.joining import joined
-    from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
-    from mechgap.measures.trajectory import measure_ends, measure_trajectory
+    from mechgap.experiments.replication.keeping import keep_numbers
     from mechgap.report.progress import Steps
 
-    folder = places.runs / population.name
-    if numbers_of(folder) is None:
-        return
     with Steps() as shown:
-        measured_run(folder, shown.tell)
-        if population.snapshots:
-            measure_trajectory(folder, shown.tell)
-        if population.ends:
-            measure_ends(folder, shown.tell)
-    numbers = numbers_of(folder)
-    assert numbers is not None
-    kept = load_numbers(places.results, population.name)
-    save_numbers(places.results, population.name, joined(kept, numbers))
+        keep_numbers(population, places.runs, places.results, shown.tell)
 
 
 def _make_landscapes(places: _Places) -> None:

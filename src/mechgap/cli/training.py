@@ -34,6 +34,10 @@ def _train(
     checkpoint_seconds: Annotated[
         float, typer.Option(help="How often to record where it stands.")
     ] = 20.0,
+    snapshots: Annotated[
+        str,
+        typer.Option(help="Steps at which networks are measured, such as 250,500; auto; or none."),
+    ] = "auto",
     engine: Annotated[str, typer.Option(help="local, or ray (extra `ray`).")] = "local",
     ray_address: Annotated[
         str | None, typer.Option(help="An existing Ray cluster; a local one if not given.")
@@ -43,7 +47,7 @@ def _train(
     """Train a population of networks. The same command goes on where it was stopped."""
     given = {name: value for name, value in overrides.items() if value is not None}
     if (lengths := given.get("train_lengths")) is not None:
-        given["train_lengths"] = _whole_numbers(lengths)
+        given["train_lengths"] = _whole_numbers("train_lengths", lengths)
     recipe = make_recipe(task, preset, config, given)
     wanted = _seeds(seeds, seed_range)
     if devices is not None and devices < 1:
@@ -54,7 +58,13 @@ def _train(
     run = make_engine(engine, devices=devices, ray_address=ray_address)
 
     train_with_progress(
-        recipe, wanted, out, run, chunk=chunk, checkpoint_seconds=checkpoint_seconds
+        recipe,
+        wanted,
+        out,
+        run,
+        chunk=chunk,
+        checkpoint_seconds=checkpoint_seconds,
+        snapshots=_snapshots(recipe, snapshots),
     )
     from mechgap.report.runs import show_run
 
@@ -110,10 +120,22 @@ def _seeds(count: int | None, given: str | None) -> list[int]:
     return list(range(int(first), int(end)))
 
 
-def _whole_numbers(text: str) -> list[int]:
+def _snapshots(recipe: Recipe, text: str) -> Any:
+    """When training is measured; None where it is not."""
+    if text == "none":
+        return None
+    from mechgap.measures.snapshot import STEPS, Observer
+    from mechgap.training.train import snapshots_at
+
+    fitting = [step for step in STEPS if step % recipe.eval_every == 0]
+    steps = fitting if text == "auto" else _whole_numbers("snapshots", text)
+    return snapshots_at(recipe, steps, Observer)
+
+
+def _whole_numbers(what: str, text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdigit() for part in parts):
-        raise InvalidInput(f"train_lengths are whole numbers, such as 4,7,11; got '{text}'")
+        raise InvalidInput(f"{what} are whole numbers, such as 4,7,11; got '{text}'")
     return [int(part) for part in parts]
 
 

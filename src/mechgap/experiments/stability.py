@@ -39,6 +39,6 @@ def stability_recipe(
 
 
 def snapshot_steps(recipe: Recipe) -> list[int]:
-    """Steps to look at: early ones close together, and the last."""
-    wanted = {step for step in _EVERY if step < recipe.train_steps} | {recipe.train_steps}
+    """Steps to look at: the start, early ones close together, and the last."""
+    wanted = {step for step in (0, *_EVERY) if step < recipe.train_steps}
     return sorted(step for step in wanted if step % recipe.eval_every == 0)

@@ -17,13 +17,13 @@ from mechgap.experiments.replication.tables import (
 )
 from mechgap.measures.population import compile_reference
 from mechgap.measures.results import load_results
+from mechgap.measures.snapshot import Snapshot, load_snapshots
 from mechgap.measures.surroundings import SETTINGS, load_landscape
-from mechgap.measures.trajectory import FILE as TRAJECTORY
-from mechgap.measures.trajectory import Standpoint, load_trajectory
 from mechgap.report.figures import available_figures
 from mechgap.report.landscape import draw_landscape
 from mechgap.report.style import save_in_both
 from mechgap.report.trajectory import trajectories
+from mechgap.training.store import DATABASE
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ def draw_paper_figures(runs: Path, out: Path) -> list[Path]:
 
 def _draw_stability(runs: Path, out: Path) -> list[Path]:
     """What became of compiled parameters, a figure a task."""
-    paths: dict[str, dict[str, Sequence[Standpoint]]] = {}
+    paths: dict[str, dict[str, Sequence[Snapshot]]] = {}
     for row in STABILITY_ROWS:
         folder = runs / row.population.name
-        if (folder / TRAJECTORY).exists():
+        if (folder / DATABASE).exists():
             of_task = paths.setdefault(STABILITY.file(row.population), {})
-            of_task[row.label] = load_trajectory(folder)
+            of_task[row.label] = [s for s in load_snapshots(folder) if s.which == "step"]
     drawn = (save_in_both(trajectories(each), out, name) for name, each in paths.items())
     return [path for both in drawn for path in both]

@@ -5,16 +5,19 @@ not). Its seeds are not trained again: further ones are, and their numbers join 
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from mechgap.errors import InvalidInput
-from mechgap.measures.correlation import correlation
-from mechgap.measures.results import without_nan
+from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.snapshots import Prints, solutions_of
+from mechgap.measures.plain import without_nan
+from mechgap.measures.population import correlations
+from mechgap.measures.results import in_all_forms, solution_numbers
 
 Numbers = Mapping[str, Any]
 
-_OF_SEEDS = ("seed", "accuracy", "accuracy_last")
-_WITH_ACCURACY = {"internal": "internal_tv", "external": "external"}
+_OF_SEEDS = ("seed", "accuracy", "accuracy_last", "best_step")
 
 
 def joined(kept: Numbers | None, new: Numbers) -> Numbers:
@@ -33,10 +36,6 @@ def joined(kept: Numbers | None, new: Numbers) -> Numbers:
         "diverged": {**kept["diverged"], **new["diverged"]},
         "earlier": _earlier(kept, new["seed"]),
     }
-    for name in ("trajectory", "ends"):
-        others = [row for row in kept.get(name, ()) if row[0] not in new["seed"]]
-        if rows := [*others, *new.get(name, ())]:
-            both[name] = sorted(rows, key=lambda row: row[:2])
     if "measures" in kept:
         both["measures"] = _measures(kept["measures"], new.get("measures"))
     return both
@@ -54,29 +53,36 @@ def _earlier(kept: Numbers, new: list[int]) -> list[Numbers]:
 def _measures(kept: Numbers, new: Numbers | None) -> Numbers:
     if new is None:
         return kept
-    columns = tuple(key for key, value in new.items() if isinstance(value, list))
-    rows = _rows(kept, new, columns)
-    return {
-        **new,
-        **rows,
-        "correlation": {
-            kind: kept["correlation"][kind]
-            and without_nan(correlation(*_known(rows["accuracy"], rows[measure])).data())
-            for kind, measure in _WITH_ACCURACY.items()
-        },
-        "solutions": _solutions(kept, new),
-    }
+    mine = {row["seed"] for row in new["seeds"]}
+    others = [row for row in kept["seeds"] if row["seed"] not in mine]
+    rows = sorted([*others, *new["seeds"]], key=lambda row: row["seed"])
+    names = list(rows[-1]["gaps"])
+
+    def column(measure: str) -> dict[str, list[float | None]]:
+        return {name: [row["gaps"].get(name, {}).get(measure) for row in rows] for name in names}
+
+    found = correlations(
+        [row["accuracy"] for row in rows],
+        [row["external"] for row in rows],
+        column("agreement"),
+        column("tv"),
+    )
+    return {**new, "seeds": rows, "correlation": without_nan(asdict(found))}
 
 
-def _solutions(kept: Numbers, new: Numbers) -> Numbers:
-    """Distances are between networks that were side by side: those of the larger population."""
-    more = max(new, kept, key=_compared)
-    return {**more["solutions"], "seeds": _compared(more)}
-
-
-def _compared(measures: Numbers) -> int:
-    """Between how many networks distances were measured."""
-    return measures["solutions"].get("seeds", len(measures["seed"]))
+def with_solutions(numbers: Numbers, population: Population, prints: Prints) -> Numbers:
+    """The numbers with distances between all seeds that have fingerprints, if they are more."""
+    measures = numbers.get("measures")
+    if measures is None or len(prints) <= measures["solutions"]["seeds"]:
+        return numbers
+    found = solutions_of(population, prints)
+    nodes = 64 if population.recipe.length_generalize else population.recipe.validation_nodes
+    rows, reference = measures["seeds"], measures["reference"]
+    gaps = {row["seed"]: row["gaps"][reference]["tv"] for row in rows if reference in row["gaps"]}
+    closest = min(gaps, key=gaps.__getitem__, default=None)
+    to_compiled = None if closest is None else in_all_forms(2 * gaps[closest], nodes)
+    told = solution_numbers(found, len(prints), nodes, closest, to_compiled)
+    return {**numbers, "measures": {**measures, "solutions": without_nan(told)}}
 
 
 def _rows(kept: Numbers, new: Numbers, columns: tuple[str, ...]) -> dict[str, list[Any]]:
@@ -90,8 +96,3 @@ def _rows(kept: Numbers, new: Numbers, columns: tuple[str, ...]) -> dict[str, li
         return [values[i] for i in order]
 
     return {name: column(name) for name in columns}
-
-
-def _known(x: list[Any], y: list[Any]) -> tuple[list[float], list[float]]:
-    pairs = [(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
-    return [a for a, _ in pairs], [b for _, b in pairs]

@@ -1,11 +1,12 @@
 """The paper's landscapes, and flatness as a number: learned beside compiled."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mechgap.experiments.landscape import around_run
+from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import Table
 from mechgap.experiments.replication.numbers import load_numbers, save_numbers
 from mechgap.experiments.replication.populations import Population
@@ -34,7 +35,11 @@ class FlatnessTable:
         """The same with so many training steps."""
         return replace(self, populations=tuple(p.shortened(steps) for p in self.populations))
 
-    def rendered(self, name: str, results: Path) -> Rendered:
+    def tests(self, results: Path) -> Mapping[str, float]:  # noqa: ARG002
+        """None: the paper prints no numbers."""
+        return {}
+
+    def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """A row for each task and radius."""
         rows, data = [], []
         pairs = "0"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mechgap.experiments.replication.figures import FIGURES
+from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.rendering import Rendered, markdown
 from mechgap.experiments.replication.tables import TABLES
 
@@ -12,49 +13,69 @@ _INTRODUCTION = """\
 
 Made by `mechgap reproduce page` from the numbers in [`results/`](../results): nothing here is typed
 by hand. Accuracy is that of outputs on the test graphs, in percent: mean ± standard deviation
-(largest) over seeds, each seed with the parameters of its best validation score. *Agree*: the means
-differ by no more than chance would have it, if our seeds were of the paper's population (Student's
-t at 5 %, with the deviations and seeds of both).
-*Last*: the same seeds with the parameters of the last step. The best validation score is the first
-that is reached, as in dm-clrs, and where that is early the last parameters are better.
+(largest) over seeds, each seed with the parameters of its best validation score. *Last*: the same
+seeds with the parameters of the last step. The best validation score is the first that is reached,
+as in dm-clrs, and where that is early the last parameters are better.
+
+Not to differ is not to agree, so there are three verdicts. *Differs*: the hypothesis that our seeds
+are of the paper's population (Student's t, with the deviation and seeds of both) is rejected at
+5 %, after Holm's correction for all tests of this page. *Equivalent*: two one-sided tests at 5 %
+say that the difference is less than one of the paper's standard deviations (of a change's effect:
+half of it; of a correlation: 0.3 in Fisher's z). *Cannot tell*: neither, with the difference that
+so many seeds would have seen in four of five cases. Where the question is what a change does, that
+effect is compared, not its rows.
 
 `mechgap reproduce TABLE` trains (or goes on with) what a table needs; `mechgap reproduce all
 --budget 2h` spends a given time where it tells most; `mechgap reproduce status` shows what is done.
 Runs and numbers of your own are kept in `reproduction/`. With `--results results` you go on from
-these: seeds whose numbers are here are not trained again, further ones join them. Only distances
-between solutions need networks, which are not kept here, so they are of seeds trained together.
+these: seeds whose numbers are here are not trained again, further ones join them. What was seen of
+every seed along its training is in `results/snapshots/`, a fingerprint of its attention in
+`results/fingerprints/`. The same seed on another kind of processor rounds otherwise, and becomes
+another network of the same population.
 """
 
 
 def replication_page(results: Path, figures: Path | None = None) -> str:
     """The page; with the drawings in a folder beside it, if there is one."""
-    tables = [table.rendered(name, results) for name, table in TABLES.items()]
-    parts = [_INTRODUCTION, _summary(tables), "## Tables\n"]
+    judge = Judge.of(TABLES.values(), results)
+    tables = [table.rendered(name, results, judge) for name, table in TABLES.items()]
+    parts = [_INTRODUCTION, _summary(tables, judge), "## Tables\n"]
     parts += [f"`mechgap reproduce {table.name}`\n\n{markdown(table)}" for table in tables]
     if figures is not None:
         parts.append(_figures(figures))
     return "\n".join(parts)
 
 
-def _summary(tables: Sequence[Rendered]) -> str:
-    """Which rows agree, disagree, or wait."""
-    short = "have too few steps or seeds to tell"
-    found: dict[str, list[str]] = {"agree": [], "disagree": [], short: [], "have not been run": []}
+VERDICTS = ("differs", "equivalent", "cannot tell")
+
+
+def _summary(tables: Sequence[Rendered], judge: Judge) -> str:
+    """Which rows differ, are equivalent, cannot tell, or wait."""
+    short, not_run = "trained for fewer steps than the paper's", "not run"
+    found: dict[str, list[str]] = {kind: [] for kind in (*VERDICTS, short, not_run)}
+    told: set[str] = set()
     for table in tables:
         for row in table.data:
-            if row.get("paper") is None or "agree" not in row:
+            if row.get("paper") is None or "verdict" not in row:
                 continue
+            what = row.get("contrast") or row.get("population") or f"{table.name}: {row['row']}"
+            if what in told:  # printed in two tables
+                continue
+            told.add(what)
             name = f"{table.name}: {row['row']}"
             if row["ours"] is None:
-                found["have not been run"].append(name)
+                found[not_run].append(name)
+            elif row["verdict"] is None:
+                found[short].append(name)
             else:
-                verdict = {True: "agree", False: "disagree", None: short}[row["agree"]]
-                found[verdict].append(name)
-    lines = [
-        "## In short\n",
-        f"Of the paper's accuracies and correlations, {len(found['agree'])} agree with ours.\n",
+                kind = next(kind for kind in VERDICTS if row["verdict"].startswith(kind))
+                found[kind].append(name)
+    lines = ["## In short\n", f"{len(judge.adjusted)} tests, corrected together.\n"]
+    lines += [
+        f"- **{kind}** ({len(names)}): {'; '.join(names)}."
+        for kind, names in found.items()
+        if names
     ]
-    lines += [f"- {kind}: {'; '.join(names) or 'none'}." for kind, names in found.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -8,6 +8,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
+from mechgap.measures.snapshot import STEPS
 from mechgap.training.recipe import PRESETS, Recipe, make_recipe
 
 
@@ -22,10 +23,8 @@ class Population:
     overrides: Mapping[str, Any] = field(default_factory=dict, hash=False)
     suffix: str = ""
     """Tells it from others of the same task and preset."""
-    snapshots: tuple[int, ...] = ()
-    """Steps to look at on the way."""
-    ends: bool = False
-    """Whether the last parameters are measured beside the best."""
+    snapshots: tuple[int, ...] = STEPS
+    """Steps to look at on the way; the last is always looked at."""
 
     def __post_init__(self):
         assert self.preset in PRESETS
@@ -56,7 +55,6 @@ class Population:
             self,
             overrides={**self.overrides, "train_steps": steps},
             suffix="_".join(part for part in (self.suffix, f"{steps}_steps") if part),
-            snapshots=tuple(kept for kept in self.snapshots if kept <= steps),
         )
 
     @property

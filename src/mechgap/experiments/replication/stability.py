@@ -5,13 +5,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mechgap.experiments.replication.comparison import Spread, agree
-from mechgap.experiments.replication.kinds import Table, not_run, spread_text
-from mechgap.experiments.replication.numbers import load_numbers
+from mechgap.experiments.replication.comparison import Comparison, Spread, compare
+from mechgap.experiments.replication.judging import Judge
+from mechgap.experiments.replication.kinds import Table, difference_text, not_run, spread_text
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
+from mechgap.experiments.replication.snapshots import kept_snapshots
 from mechgap.experiments.stability import snapshot_steps, stability_recipe
-from mechgap.measures.trajectory import Standpoint
+from mechgap.measures.snapshot import Snapshot
 from mechgap.programs.library import LIBRARY
 from mechgap.report.paper import STABILITY
 from mechgap.training.recipe import Recipe
@@ -79,66 +80,98 @@ class StabilityTable:
         rows = (replace(r, population=r.population.shortened(steps)) for r in self.rows)
         return replace(self, rows=tuple(rows))
 
-    def rendered(self, name: str, results: Path) -> Rendered:
+    def tests(self, results: Path) -> Mapping[str, float]:
+        """Accuracies after training."""
+        found = {row.population.name: _compared(row, results) for row in self.rows}
+        return {name: each.p for name, each in found.items() if each is not None}
+
+    def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:
         """Beside the paper's accuracies after training."""
         head = ("", "paper (%)", "ours, at the end (%)", "at the start", "at the lowest",
-                "attention elsewhere, start → end (%)", "trace predicted, start → end (%)",
-                "seeds", "steps", "agree")  # fmt: skip
-        data = [_row(row, results) for row in self.rows]
+                "tv, all rows, start → end (%)", "hint accuracy, start → end (%)",
+                "seeds", "steps", "difference (95 % interval)", "verdict")  # fmt: skip
+        data = [_row(row, results, judge) for row in self.rows]
         cells = [_cells(row, found) for row, found in zip(self.rows, data, strict=True)]
         return Rendered(name, self.caption, head, cells, self.remarks, data)
 
 
-def _row(row: StabilityRow, results: Path) -> dict[str, Any]:
-    printed = STABILITY.get((row.program, row.target)) if not row.noise else None
-    paper = None if printed is None else Spread(*printed)
-    numbers = load_numbers(results, row.population.name)
+def _printed(row: StabilityRow) -> Spread | None:
+    found = STABILITY.get((row.program, row.target)) if not row.noise else None
+    return None if found is None else Spread(*found)
+
+
+def _at_the_end(path: Sequence[Snapshot]) -> Spread:
+    last = max(point.step for point in path)
+    return Spread.of([100 * a for p in path if p.step == last and (a := p.test.accuracy)])
+
+
+def _path(row: StabilityRow, results: Path) -> list[Snapshot]:
+    return [s for s in kept_snapshots(results, row.population.name) if s.which == "step"]
+
+
+def _compared(row: StabilityRow, results: Path) -> Comparison | None:
+    paper, path = _printed(row), _path(row, results)
+    return compare(_at_the_end(path), paper) if paper and path else None
+
+
+def _row(row: StabilityRow, results: Path, judge: Judge) -> dict[str, Any]:
+    paper, path = _printed(row), _path(row, results)
+    name = row.population.name
     found: dict[str, Any] = {
         "row": row.label,
-        "population": row.population.name,
+        "population": name,
         "steps": row.population.recipe.train_steps,
         "paper": asdict(paper) if paper else None,
         "ours": None,
-        "agree": None,
+        "comparison": None,
+        "verdict": None,
     }
-    if numbers is None or "trajectory" not in numbers:
+    if not path:
         return found
-    path = [Standpoint(*values) for values in numbers["trajectory"]]
-    last = max(point.step for point in path)
-    ours = Spread.of([100 * point.accuracy for point in path if point.step == last])
     lowest = [
-        100 * min(point.accuracy for point in path if point.seed == seed)
+        100 * min(p.test.accuracy for p in path if p.seed == seed and p.test.accuracy is not None)
         for seed in sorted({point.seed for point in path})
     ]
-    found["ours"] = asdict(ours)
-    found["agree"] = agree(ours, paper) if paper else None
+    comparison = _compared(row, results)
+    found["ours"] = asdict(_at_the_end(path))
+    found["comparison"] = asdict(comparison) if comparison else None
+    found["verdict"] = judge.verdict(name, comparison)
     found["lowest"] = asdict(Spread.of(lowest))
-    for measure in ("accuracy", "internal_tv", "external"):
+    last = max(point.step for point in path)
+    for measure in ("accuracy", "tv", "hints"):
         for when, step in (("start", 0), ("end", last)):
-            values = [v for p in path if p.step == step and (v := getattr(p, measure)) is not None]
-            found[f"{measure}_{when}"] = asdict(Spread.of([100 * v for v in values]))
+            here = [_measured(p, measure) for p in path if p.step == step]
+            known = [100 * v for v in here if v is not None]
+            found[f"{measure}_{when}"] = asdict(Spread.of(known)) if known else None
     return found
+
+
+def _measured(point: Snapshot, measure: str) -> float | None:
+    """A number of a snapshot; the gap is to the mechanism for which it is smallest."""
+    if measure != "tv":
+        return getattr(point.test, measure)
+    gaps = [m.tv for m in point.test.mechanisms.values() if m.tv is not None]
+    return min(gaps, default=None)
 
 
 def _cells(row: StabilityRow, data: Mapping[str, Any]) -> Sequence[str]:
     paper = spread_text(data["paper"]) if data["paper"] else "-"
     steps = f"{data['steps']:,}"
     if data["ours"] is None:
-        return (row.label, paper, not_run(row.population), "-", "-", "-", "-", "0", steps, "-")
+        return (row.label, paper, not_run(row.population), *["-"] * 4, "0", steps, "-", "-")
 
-    def both(measure: str) -> str:
-        start, end = data[f"{measure}_start"], data[f"{measure}_end"]
-        return f"{start['mean']:.2f} → {end['mean']:.2f}"
+    def mean(key: str) -> str:
+        return "-" if data[key] is None else f"{data[key]['mean']:.2f}"
 
     return (
         row.label,
         paper,
         spread_text(data["ours"]),
-        f"{data['accuracy_start']['mean']:.2f}",
-        f"{data['lowest']['mean']:.2f}",
-        both("internal_tv"),
-        both("external"),
+        mean("accuracy_start"),
+        mean("lowest"),
+        *(f"{mean(f'{measure}_start')} → {mean(f'{measure}_end')}" for measure in ("tv", "hints")),
         str(data["ours"]["seeds"]),
         steps,
-        {True: "yes", False: "no", None: "-"}[data["agree"]],
+        difference_text(data["comparison"]),
+        data["verdict"] or "-",
     )

@@ -3,31 +3,55 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from mechgap.experiments.replication.correlations import CorrelationTable
+from mechgap.experiments.replication.correlations import AlongTable, CorrelationTable
 from mechgap.experiments.replication.ends import EndsTable
-from mechgap.experiments.replication.kinds import AccuracyTable, Row, SolutionsTable, Table
+from mechgap.experiments.replication.kinds import (
+    AccuracyTable,
+    Contrast,
+    Row,
+    SolutionsTable,
+    Table,
+)
 from mechgap.experiments.replication.landscapes import FlatnessTable
-from mechgap.experiments.replication.objectives import ObjectivesTable
+from mechgap.experiments.replication.objectives import CausalTable, ObjectivesTable, PartsTable
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.stability import StabilityRow, StabilityTable
+from mechgap.measures.snapshot import STEPS
 from mechgap.report.paper import CORRELATIONS
 
-BFS, BF = Population("bfs", ends=True), Population("bellman_ford")
+BFS, BF = Population("bfs"), Population("bellman_ford")
 DFS_STEPS = 2_000
 DFS = Population("dfs", seeds=2).shortened(DFS_STEPS)
 BFS_THREE = Population("bfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, suffix="three_steps")
 DFS_THREE = Population(
     "dfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, suffix="three_steps"
 ).shortened(DFS_STEPS)
-REGULARISED_BFS = Population("bfs", "regularisation_1e-4", 4, ends=True)
-EXTENDED_BFS = Population("bfs", "grokking", 2, ends=True)
+REGULARISED_BFS = Population("bfs", "regularisation_1e-4", 4)
+REGULARISED_BF = Population("bellman_ford", "regularisation_1e-4", 4)
+EXTENDED_BFS = Population("bfs", "grokking", 2, snapshots=(*STEPS, 20_000, 30_000))
 BFS_16, BF_16 = (Population(task, "ablation_default", 4) for task in ("bfs", "bellman_ford"))
+BFS_16_BIAS = Population("bfs", "ablation_pre_att_bias", 4)
+BF_16_BOTH = Population("bellman_ford", "ablation_both", 4)
+BF_EDGE, BF_NO_EDGE = (
+    Population("bellman_ford", preset, 4) for preset in ("edge_info", "edge_info_default")
+)
+BFS_NO_TRACES = Population("bfs", "trace_ablation")
+BF_NO_TRACES = Population("bellman_ford", "trace_ablation")
+BFS_SUPERVISED = Population("bfs", "supervised", 4)
+BFS_SUPERVISED_PARENT = Population(
+    "bfs", "supervised", 4, {"supervised_mechanism": "bfs_parent"}, "parent"
+)
 BFS_SIMPLIFIED = Population("bfs", "ablation_simplified", 2)
 BF_SIMPLIFIED = Population("bellman_ford", "ablation_simplified", 2)
-BF_MINIMAL = Population("bellman_ford", "minimal", 1024)
-BF_MINIMAL_BOTH = Population("bellman_ford", "minimal_both", 1024)
-BFS_MINIMAL = Population("bfs", "minimal", 1024)
-BFS_MINIMAL_BIAS = Population("bfs", "minimal_pre_att_bias", 1024)
+MINIMAL_STEPS = (2000, 10_000)
+"""Minimal networks train in a second each; looking at them takes as long."""
+BF_MINIMAL, BF_MINIMAL_BOTH, BFS_MINIMAL, BFS_MINIMAL_BIAS = (
+    Population(task, preset, 1024, snapshots=MINIMAL_STEPS)
+    for task, preset in (
+        *(("bellman_ford", "minimal"), ("bellman_ford", "minimal_both")),
+        *(("bfs", "minimal"), ("bfs", "minimal_pre_att_bias")),
+    )
+)
 STABILITY_ROWS = (
     *(StabilityRow.of("bellman_ford", target) for target in ("paper", "general")),
     *(StabilityRow.of("bfs", target) for target in ("paper", "general", "stock-ln")),
@@ -38,11 +62,25 @@ STABILITY_ROWS = (
 _AT_16 = (
     "Trained and tested on 16 nodes, as the settings say and the printed maxima (k/1024) imply."
 )
-_FAITHFULNESS = (
-    "Internal: the gap in attention (tv). External: the share of the trace that is predicted."
+_MEASURED = (
+    "Agreement: of the nodes that the algorithm updates, the share whose largest attention is on a "
+    "sender that a correct run could have chosen. Misplaced: the attention there that is on nobody "
+    "such. Hardened: every node attends only to whom it attends to most. tv: attention that is not "
+    "where the compiled mechanism has it, over all rows."
+)
+_PARAMETERS = (
+    "Each network at its best validation score, which they reach at different steps: see the table "
+    "along training, where all have the same step."
 )
 _SHORT = "2,000 of the paper's 10,000 steps"
 _WEIGHT = "the paper prints one row and does not say which of its two weights it has"
+
+_GAPS = (
+    Row("bfs", BFS),
+    Row("bfs, taught bfs_parent's attention", BFS_SUPERVISED_PARENT),
+    Row("bellman_ford", BF),
+    Row("dfs", DFS),
+)
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
@@ -54,16 +92,18 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             "Accuracy against faithfulness, learned BFS",
             (BFS,),
             (
-                _FAITHFULNESS,
-                "The paper's p-values imply 107 to 110 seeds, not 128. Agree: Fisher's z at 5 %.",
+                "Internal: the gap in attention to the compiled bfs (tv, all rows). External: the "
+                "share of the trace that is predicted.",
+                "The paper's p-values imply 107 to 110 seeds, not 128. Verdicts by Fisher's z.",
+                _PARAMETERS,
             ),
             CORRELATIONS,
         ),
         "edge_info_ablation": AccuracyTable(
             "Bellman-Ford with and without edge information",
             (
-                Row("default", Population("bellman_ford", "edge_info_default", 4)),
-                Row("edge information", Population("bellman_ford", "edge_info", 4)),
+                Row("default", BF_NO_EDGE),
+                Row("edge information", BF_EDGE),
                 Row(
                     "edge information, mixed sizes",
                     Population("bellman_ford", "edge_info_mixed", 4),
@@ -75,22 +115,25 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "trained on 16 nodes, tested on 64.",
                 "The paper's default Bellman-Ford is 86.59 here and 90.63 among the baselines.",
             ),
+            (Contrast("edge information − default", BF_NO_EDGE, BF_EDGE),),
         ),
         "pre_attention_bias_ablation": AccuracyTable(
             "BFS with and without pre-attention bias",
             (
                 Row("default", BFS_16),
-                Row("pre-attention bias", Population("bfs", "ablation_pre_att_bias", 4)),
+                Row("pre-attention bias", BFS_16_BIAS),
             ),
             (_AT_16,),
+            (Contrast("pre-attention bias − default", BFS_16, BFS_16_BIAS),),
         ),
         "both_ablation": AccuracyTable(
             "Bellman-Ford with neither or both modifications",
             (
                 Row("default", BF_16),
-                Row("both", Population("bellman_ford", "ablation_both", 4)),
+                Row("both", BF_16_BOTH),
             ),
             (_AT_16,),
+            (Contrast("both − default", BF_16, BF_16_BOTH),),
         ),
         "decoders": AccuracyTable(
             "Which decoders had the ablations? Simplified pointer decoders in our reading",
@@ -108,8 +151,12 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             "Training without traces",
             (
                 Row("dfs", Population("dfs", "trace_ablation", 2).shortened(DFS_STEPS), _SHORT),
-                Row("bfs", Population("bfs", "trace_ablation")),
-                Row("bellman_ford", Population("bellman_ford", "trace_ablation")),
+                Row("bfs", BFS_NO_TRACES),
+                Row("bellman_ford", BF_NO_TRACES),
+            ),
+            contrasts=(
+                Contrast("bfs, without − with traces", BFS, BFS_NO_TRACES),
+                Contrast("bellman_ford, without − with traces", BF, BF_NO_TRACES),
             ),
         ),
         "minimal": AccuracyTable(
@@ -135,10 +182,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                     "bellman_ford, regularised 1e-3",
                     Population("bellman_ford", "regularisation_1e-3", 4),
                 ),
-                Row(
-                    "bellman_ford, regularised 1e-4",
-                    Population("bellman_ford", "regularisation_1e-4", 4),
-                ),
+                Row("bellman_ford, regularised 1e-4", REGULARISED_BF),
                 Row("bfs, minimal", BFS_MINIMAL),
                 Row(
                     "bellman_ford, minimal",
@@ -146,6 +190,11 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                     "in this table the paper prints 87.35 ± 1.68, equal to the regularised row; "
                     "its table of minimal networks says 38.97 ± 8.35, which stands here",
                 ),
+            ),
+            contrasts=(
+                Contrast("bfs, regularised 1e-4 − default", BFS, REGULARISED_BFS),
+                Contrast("bfs, extended − default", BFS, EXTENDED_BFS),
+                Contrast("bellman_ford, regularised 1e-4 − default", BF, REGULARISED_BF),
             ),
         ),
         "disparity": AccuracyTable(
@@ -204,21 +253,16 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 ),
                 Row(
                     "attention supervised, bfs",
-                    Population("bfs", "supervised", 4),
+                    BFS_SUPERVISED,
                     "a loss on attention against the compiled program's, weight 1",
                 ),
                 Row(
                     "attention supervised, bfs_parent",
-                    Population(
-                        "bfs", "supervised", 4, {"supervised_mechanism": "bfs_parent"}, "parent"
-                    ),
+                    BFS_SUPERVISED_PARENT,
                     "the same against the second exact mechanism",
                 ),
             ),
-            (
-                "Attention elsewhere: the part of attention that is not where the nearest exact "
-                "mechanism has it, on the test graphs.",
-            ),
+            (_MEASURED,),
         ),
         "depth": ObjectivesTable(
             "Beyond the paper: is depth the reason that DFS is not learned?",
@@ -229,10 +273,10 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 Row("dfs, 3 message-passing steps", DFS_THREE),
             ),
             (
-                "Attention elsewhere: the part of attention that is not where the nearest exact "
-                "mechanism has it, on the test graphs. The compiled DFS selects three times in "
-                "each hint: a network with three message-passing steps is compared with it step "
-                "by step, one with a single step in every phase.",
+                _MEASURED,
+                "The compiled DFS selects three times in each hint: a network with three "
+                "message-passing steps is compared with it step by step, one with a single step "
+                "in every phase.",
                 "Uniform and self attention have the accuracy of the compiled network that is "
                 "forced to them.",
             ),
@@ -246,6 +290,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 Row("bellman_ford", BF_16),
                 Row("bellman_ford, simplified decoders", BF_SIMPLIFIED),
             ),
+            (_MEASURED,),
         ),
         "ends": EndsTable(
             "Beyond the paper: does longer training close the gap?",
@@ -257,17 +302,60 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             (
                 "Best: at the best validation score, which is the first that is reached, as in "
                 "dm-clrs and in the tables of accuracies. Last: the same seeds at the last step.",
-                "Attention elsewhere, active rows right: beside the nearest exact mechanism. With "
-                "ties: any sender counts that a correct run could have chosen; beside the "
-                "mechanism for which this is most.",
-                "Only networks that are still there can be measured so: fewer seeds than above.",
+                f"{_MEASURED} Beside the mechanism that they agree with most.",
+                "Only seeds that were looked at so: fewer than above.",
+            ),
+        ),
+        "along": AlongTable(
+            "Beyond the paper: accuracy and faithfulness along training, on deep graphs",
+            (Row("bfs", BFS), Row("bellman_ford", BF), Row("dfs", DFS)),
+            (
+                "1,000 sparse graphs of 32 nodes with long traces, where accuracy is not at its "
+                "ceiling; beside the compiled mechanism.",
+                "r: between seeds at that step, accuracy against the measure (Fisher's 95 % "
+                "interval). Misplaced and tv are gaps: if faithful networks are accurate, r is "
+                "negative there and positive for the others.",
+            ),
+        ),
+        "along_test": AlongTable(
+            "Beyond the paper: the same on the official test graphs",
+            (Row("bfs", BFS), Row("bellman_ford", BF), Row("dfs", DFS)),
+            graphs="test",
+        ),
+        "parts": PartsTable(
+            "Beyond the paper: what the gap is made of",
+            _GAPS,
+            (
+                "Updated rows: the algorithm changes the node's state by whom it attends to. "
+                "Unchanged: it attends to another node and the state stays. Inactive: it attends "
+                "to the node itself. Wrong: the largest entry is one that no correct run would "
+                "choose; soft: it is right, and the rest of the row is not; tie: on a sender that "
+                "another correct run could have chosen.",
+            ),
+        ),
+        "causal": CausalTable(
+            "Beyond the paper: does it use what it attends to?",
+            _GAPS,
+            (
+                "Accuracy of the same networks when their attention is replaced: their own "
+                "hardened to its largest entry, at half and twice the temperature, uniform, self, "
+                "the exact mechanism's in all rows or in one class of rows only. Floor: nodes "
+                "that are right under each of eight random attentions.",
+                "Wrong key: wherever the mechanism selects, the sender that it would "
+                "select last of those that pass its mask; of the nodes for which there is one, "
+                "the share that is right all the same, and the share that names whom it was made "
+                "to attend to. Wrong mask: the one that it would select first of those that "
+                "do not pass. A part is used if its foil costs half of what the node could lose, "
+                "idle if it costs a tenth; beside it how many seeds.",
+                "Networks with another number of message-passing steps than the mechanism has "
+                "phases cannot be given its attention.",
             ),
         ),
         "correlations_elsewhere": CorrelationTable(
             "Beyond the paper: accuracy against faithfulness in other populations",
             (BF, BF_MINIMAL, BF_MINIMAL_BOTH, BFS_MINIMAL, BFS_MINIMAL_BIAS),
             (
-                _FAITHFULNESS,
+                _PARAMETERS,
                 "The output is the last step of a hint (`pi_h`), so part of the trace is what "
                 "accuracy counts; attention is not.",
             ),
