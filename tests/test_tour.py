@@ -28,7 +28,7 @@ def test_results_have_rich_displays(cells):
     assert "attention" in shown(trace)["text/html"]
     assert "<td>tv</td><td>0.0000</td>" in shown(exact)["text/html"]
     assert "image/png" in shown(untrained)
-    assert "'own': 1.0" in shown(forced)["text/plain"]
+    assert "own=1.0" in shown(forced)["text/plain"]
 
 
 def test_the_notebook_is_kept_without_results():

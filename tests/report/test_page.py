@@ -9,6 +9,7 @@ import pytest
 from mechgap import InvalidInput
 from mechgap.measures.results import load_results
 from mechgap.measures.run import measure_run
+from mechgap.measures.snapshot import Observer
 from mechgap.report.answer import answer
 from mechgap.report.figures import draw_figures
 from mechgap.report.measures import show_measures
@@ -16,7 +17,7 @@ from mechgap.report.page.charts import charts
 from mechgap.report.page.page import write_page
 from mechgap.report.page.player import places
 from mechgap.training.recipe import make_recipe
-from mechgap.training.store import MetricRow, Store
+from mechgap.training.store import MetricRow, Notes, Observation, Store
 from untrained_runs import SMALL, untrained_run
 
 
@@ -27,8 +28,19 @@ def a_run(folder, *arguments, **more):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run whose name would be markup if nobody escaped it."""
-    return a_run(tmp_path_factory.mktemp("runs") / "<b>bfs")
+    """A run whose name would be markup if nobody escaped it, looked at twice on its way."""
+    folder = a_run(tmp_path_factory.mktemp("runs") / "<b>bfs")
+    recipe = make_recipe("bfs", overrides=SMALL)
+    look = Observer(recipe)
+    with Store.writing(folder, recipe, 1) as store:
+        seen = [
+            Observation(seed, step, "step", *look(store.network(seed)))
+            for seed in range(3)
+            for step in (10, 20)
+        ]
+        with store._db:
+            store._save_notes(Notes([], seen))
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +96,7 @@ def test_it_loads_from_disk_in_silence(browser, page):
     assert opened.complaints == []
     assert [url for url in opened.requests if not url.startswith(("file:", "data:"))] == []
     assert page.stat().st_size < 10e6
-    for chart in ("internal", "external", "gap", "trace", "solutions"):
+    for chart in ("internal", "external", "parts", "gap", "along", "trace", "solutions"):
         assert opened.tab.query_selector(f"#{chart} .main-svg"), chart
 
 
@@ -182,9 +194,9 @@ def test_names_are_not_markup(browser, page):
 def test_without_a_compiled_program(tmp_path, browser, capsys):
     simple = a_run(tmp_path / "dfs", "dfs_simplified", (0,))
     numbers = load_results(simple).numbers
-    assert numbers["seeds"][0]["internal_tv"] is None
+    assert numbers["seeds"][0]["gaps"]["test"] == {}
     assert numbers["seeds"][0]["external"] > 0
-    assert numbers["correlation"]["internal"] is None
+    assert numbers["correlation"]["tv"] == {}
     assert numbers["solutions"]["closest_to_compiled"] is None
     show_measures(load_results(simple))
     assert "no compiled program" in capsys.readouterr().out
@@ -199,7 +211,7 @@ def test_without_traces(tmp_path, browser):
     numbers = load_results(silent).numbers
     assert numbers["seeds"][0]["external"] is None
     assert numbers["correlation"]["external"] is None
-    assert numbers["seeds"][0]["internal_tv"] > 0
+    assert numbers["seeds"][0]["gaps"]["test"]["bellman_ford"]["tv"] > 0
     show_measures(load_results(silent))
     opened = Opened(browser, write_page(silent))
     assert opened.complaints == []
@@ -215,10 +227,17 @@ def test_training_curves(run):
 def test_the_answer_says_what_was_found(run):
     results = load_results(run)
     text = answer(results)
-    assert text.startswith("3 learned networks, ")
-    accuracy = np.mean([s["accuracy"] for s in results.numbers["seeds"]])
-    assert f"{100 * accuracy:.1f} % accurate" in text
-    assert "uniform attention scores" in text
+    seeds, yardsticks = results.numbers["seeds"], results.numbers["yardsticks"]
+    accuracy = np.mean([s["accuracy"] for s in seeds])
+    assert text.startswith(f"3 learned networks: {100 * accuracy:.1f} % of outputs right")
+    mechanism = max(("bfs", "bfs_parent"), key=[s["nearest"] for s in seeds].count)
+    chance = yardsticks["uniform"]["gaps"]["test"][mechanism]["agreement"]
+    assert f"(by chance {100 * chance:.1f} %)" in text
+    for measure in ("agreement", "misplaced", "tv"):
+        value = np.mean([s["gaps"]["test"][mechanism][measure] for s in seeds])
+        assert f"{100 * value:.1f} %" in text, measure
+    hardened = np.mean([s["causal"]["tempered"]["hardened"] for s in seeds])
+    assert f"their own attention gives {100 * hardened:.1f} %" in text
 
 
 def test_figures_are_drawn_from_the_files_alone(run, tmp_path, monkeypatch):
@@ -226,8 +245,8 @@ def test_figures_are_drawn_from_the_files_alone(run, tmp_path, monkeypatch):
     written = draw_figures(load_results(run), None, tmp_path / "figures")
     names = {path.stem for path in written}
     assert names == {
-        *("faithfulness", "internal_over_time", "attention_comparison", "attention_full"),
-        *("traces_over_time", "solutions"),
+        *("faithfulness", "gap_parts", "internal_over_time", "attention_comparison"),
+        *("attention_full", "traces_over_time", "solutions"),
     }
     for path in written:
         assert path.read_bytes().startswith(b"%PDF" if path.suffix == ".pdf" else b"\x89PNG")

@@ -3,7 +3,7 @@
 Nothing is trained or measured here. Every figure is written as PDF (vector) and PNG.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,19 @@ from scipy.cluster.hierarchy import dendrogram
 
 from mechgap.compiler.compile import Compiled
 from mechgap.errors import InvalidInput
+from mechgap.measures.internal import stacked_parts
 from mechgap.measures.results import Results
-from mechgap.report.answer import most_common
+from mechgap.report.answer import nearest
+from mechgap.report.measures import part_array
 from mechgap.report.parameters import auxiliary_figure, main_figure
 from mechgap.report.style import SERIES, STYLE, save_in_both
 
 COLUMN = 3.4
 """Inches: one column of a two-column page."""
 _LEARNED, _COMPILED, _GREY = SERIES[0], SERIES[1], "#6b7480"
-_YARDSTICKS = {"uniform": "--", "self": ":", "untrained": "-."}
+_YARDSTICKS = ("uniform", "self", "untrained")
+MOST_BARS = 40
+"""Seeds that have a bar of their own."""
 MOST_STEPS = 24
 """More would not be legible on one page."""
 _MARKERS = {"uniform": "s", "self": "D", "untrained": "^", "compiled": "*"}
@@ -36,11 +40,12 @@ def available_figures(
     """Every figure that these results allow, by name, not drawn yet."""
     drawn: dict[str, Callable[[], Figure]] = {}
     seeds = results.numbers["seeds"]
-    has_reference = seeds[0]["internal_tv"] is not None
+    has_reference = bool(results.mechanisms)
     has_traces = seeds[0]["external"] is not None
     if has_reference or has_traces:
         drawn["faithfulness"] = lambda: faithfulness(results)
     if has_reference:
+        drawn["gap_parts"] = lambda: gap_parts(results)
         drawn["internal_over_time"] = lambda: internal_over_time(results)
     if has_reference and "examples/lengths" in results.series:
         drawn["attention_comparison"] = lambda: attention_comparison(results)
@@ -74,19 +79,29 @@ def _figure(width: float, height: float) -> Iterator[Figure]:
 
 
 def faithfulness(results: Results) -> Figure:
-    """Accuracy against the external and the internal measure, a point a seed."""
-    seeds = results.numbers["seeds"]
-    measures = {"external": "trace predicted (%)", "internal_tv": "attention elsewhere (tv, %)"}
-    known = {m: label for m, label in measures.items() if seeds[0][m] is not None}
-    with _figure(COLUMN * len(known), 2.6) as figure:
-        panels = figure.subplots(1, len(known), squeeze=False)[0]
-        for axes, (measure, label) in zip(panels, known.items(), strict=True):
-            x, y = [100 * s[measure] for s in seeds], [100 * s["accuracy"] for s in seeds]
+    """Accuracy against hint accuracy, and against the gap in all rows and on updated ones."""
+    seeds, found = results.numbers["seeds"], results.numbers["correlation"]
+    panels: list[tuple[str, Callable[[Mapping[str, Any]], float | None], Any]] = []
+    if seeds[0]["external"] is not None:
+        panels.append(("hint accuracy (%)", lambda row: row["external"], found["external"]))
+    if results.mechanisms:
+        beside = results.numbers["reference"] or results.mechanisms[0]
+        panels.append((f"misplaced attention, all rows (tv to {beside}, %)",
+                       lambda row: row["gaps"]["test"][beside]["tv"],
+                       found["tv"].get(beside)))  # fmt: skip
+        panels.append((f"agreement on nodes that {beside} updates (%)",
+                       lambda row: row["gaps"]["test"][beside]["agreement"],
+                       found["agreement"].get(beside)))  # fmt: skip
+    with _figure(COLUMN * len(panels), 2.6) as figure:
+        every = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axes, (label, of, correlated) in zip(every, panels, strict=True):
+            x, y = [100 * (of(s) or 0) for s in seeds], [100 * s["accuracy"] for s in seeds]
             axes.scatter(x, y, s=14, color=_LEARNED, label="learned", zorder=3)
             for name, row in results.numbers["yardsticks"].items():
-                if row[measure] is not None and row["accuracy"] is not None:
+                at = of(row)
+                if at is not None and row["accuracy"] is not None:
                     axes.scatter(
-                        100 * row[measure],
+                        100 * at,
                         100 * row["accuracy"],
                         s=34,
                         marker=_MARKERS[name],
@@ -94,53 +109,77 @@ def faithfulness(results: Results) -> Figure:
                         label=name,
                         zorder=2,
                     )
-            kind = "external" if measure == "external" else "internal"
-            found = results.numbers["correlation"][kind]
-            if found and found["pearson_r"] is not None:
+            if correlated and correlated["pearson_r"] is not None:
                 axes.set_title(
-                    f"{kind}: r = {found['pearson_r']:.2f} (p = {found['pearson_p']:.2g}), "
-                    f"ρ = {found['spearman_rho']:.2f}, N = {found['n']}"
+                    f"r = {correlated['pearson_r']:.2f} (p = {correlated['pearson_p']:.2g}), "
+                    f"ρ = {correlated['spearman_rho']:.2f}, N = {correlated['n']}"
                 )
             axes.set_xlabel(label)
             axes.set_ylabel("test accuracy (%)")
             axes.grid(lw=0.3)
-        panels[0].legend(fontsize=7, loc="center")
+        every[0].legend(fontsize=7, loc="center")
     return figure
 
 
 def internal_over_time(results: Results) -> Figure:
-    """The gap at every step, each seed and their mean, beside the yardsticks."""
+    """What the gap is made of at every step of the algorithm, the mean of all seeds."""
     seeds = results.numbers["seeds"]
-    mechanism = most_common([s["mechanism"] for s in seeds])
+    mechanism = nearest(results)
     sets = list(seeds[0]["gaps"])
-    with _figure(COLUMN * len(sets), 2.5) as figure:
+    with _figure(COLUMN * len(sets), 2.8) as figure:
         panels = figure.subplots(1, len(sets), squeeze=False, sharey=True)[0]
         for axes, data in zip(panels, sets, strict=True):
-            name = f"gaps/{data}/{mechanism}/tv_by_step"
+            name = f"gaps/{data}/{mechanism}/parts_by_step"
             lines = np.stack([results.series[f"seeds/{s['seed']}/{name}"] for s in seeds])
             steps = np.arange(1, lines.shape[1] + 1)
-            for line in lines:
-                axes.plot(steps, 100 * line, color=_LEARNED, lw=0.6, alpha=0.3)
-            axes.plot(
-                steps, 100 * np.nanmean(lines, 0), color=_LEARNED, lw=2, label="learned, mean"
-            )
-            for yardstick, dash in _YARDSTICKS.items():
-                values = 100 * results.series[f"{yardstick}/{name}"]
-                axes.plot(steps, values, dash, color=_GREY, lw=1, label=yardstick)
-            axes.set_title(f"{data} graphs, to {mechanism}")
-            axes.set_xlabel("step")
+            below = np.zeros(len(steps))
+            for part, colour, values in stacked_parts(np.nanmean(lines, 0)):
+                axes.bar(steps, 100 * values, bottom=below, color=colour, label=part)
+                below = below + 100 * values
+            for yardstick in _YARDSTICKS:
+                values = 100 * results.series[f"{yardstick}/{name}"].sum((1, 2))
+                axes.plot(steps, values, _MARKERS[yardstick], color=_GREY, ms=4,
+                          label=f"{yardstick}, all parts")  # fmt: skip
+            axes.set_title(f"{data} graphs, beside {mechanism}")
+            axes.set_xlabel("step of the algorithm")
             axes.set_xticks(steps[:: max(1, len(steps) // 8)])
-            axes.set_ylim(0, 100)
-            axes.grid(lw=0.3)
-        panels[0].set_ylabel("attention elsewhere (tv, %)")
-        panels[-1].legend(fontsize=7)
+            axes.set_ylim(0, 102)
+            axes.grid(lw=0.3, axis="y")
+        panels[0].set_ylabel("misplaced attention (tv, %)")
+        lines, labels = panels[0].get_legend_handles_labels()
+        figure.legend(lines, labels, loc="outside lower center", ncols=3, fontsize=6.5)
+    return figure
+
+
+def gap_parts(results: Results) -> Figure:
+    """What the gap in all rows is made of, a bar a seed, beside attention that knows nothing."""
+    seeds, yardsticks = results.numbers["seeds"], results.numbers["yardsticks"]
+    people = {str(s["seed"]): s for s in seeds[:MOST_BARS]}
+    people |= {name: yardsticks[name] for name in _YARDSTICKS}
+    width = max(COLUMN, 0.22 * len(people) + 1)
+    with _figure(width, 2.1 * len(results.mechanisms) + 0.7) as figure:
+        panels = figure.subplots(len(results.mechanisms), 1, squeeze=False, sharex=True)[:, 0]
+        for axes, mechanism in zip(panels, results.mechanisms, strict=True):
+            parts = np.array([part_array(r["gaps"]["test"][mechanism]) for r in people.values()])
+            below = np.zeros(len(people))
+            for name, colour, values in stacked_parts(parts):
+                axes.bar(list(people), 100 * values, bottom=below, color=colour, label=name)
+                below = below + 100 * values
+            axes.set_ylabel("tv, all rows (%)")
+            axes.set_ylim(0, 102)
+            axes.set_title(f"beside {mechanism}")
+            axes.grid(lw=0.3, axis="y")
+        panels[-1].tick_params(axis="x", labelrotation=90)
+        panels[-1].set_xlabel("seed")
+        lines, labels = panels[0].get_legend_handles_labels()
+        figure.legend(lines, labels, loc="outside lower center", ncols=2, fontsize=6.5)
     return figure
 
 
 def attention_comparison(results: Results) -> Figure:
     """The closest seed's attention and the compiled one's on one graph, over its first steps."""
     seed = results.numbers["solutions"]["closest_seed"]
-    mechanism = next(s["mechanism"] for s in results.numbers["seeds"] if s["seed"] == seed)
+    mechanism = results.numbers["reference"]
     learned, exact = _example(results, seed, mechanism)
     steps = min(len(learned), 5)
     rows = {"learned": learned, "compiled": exact, "difference": learned - exact}
@@ -162,7 +201,7 @@ def attention_comparison(results: Results) -> Figure:
 def attention_full(results: Results) -> Figure:
     """The compiled attention and the closest seed's over every step of one graph."""
     seed = results.numbers["solutions"]["closest_seed"]
-    mechanism = next(s["mechanism"] for s in results.numbers["seeds"] if s["seed"] == seed)
+    mechanism = results.numbers["reference"]
     learned, exact = _example(results, seed, mechanism)
     steps = min(len(learned), MOST_STEPS)
     told = "every step" if steps == len(learned) else f"{steps} of {len(learned)} steps"
@@ -245,5 +284,6 @@ def between_solutions(results: Results) -> Figure:
         below.set_xlabel("seed")
         below.set_ylabel("seed")
         figure.colorbar(image, ax=below, label="distance (tv)")
-        top.set_title(f"{results.numbers['solutions']['clusters']} clusters by silhouette")
+        count = results.numbers["solutions"]["clusters"]
+        top.set_title("one cluster" if count == 1 else f"{count} clusters")
     return figure

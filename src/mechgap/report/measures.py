@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from rich.console import Console
 from rich.table import Table
 
+from mechgap.measures.internal import KINDS, ROWS, stacked_parts
 from mechgap.measures.results import FORMS, Results
 from mechgap.report.paper import CLUSTERS
 
@@ -34,10 +36,10 @@ def show_measures(results: Results, folder: Path | None = None) -> None:
     if numbers["diverged"]:
         console.print(f"left out, because they diverged: seeds {numbers['diverged']}")
     console.print()
-    mechanisms = list(seeds[0]["gaps"]["test"])
-    if mechanisms:
-        _show_mechanisms(console, seeds, mechanisms)
-        _show_forced(console, numbers)
+    if results.mechanisms:
+        _show_mechanisms(console, results)
+        _show_parts(console, results)
+        _show_causal(console, numbers)
     else:
         console.print(
             f"{numbers['task']} has no compiled program to compare with: external measures only\n"
@@ -50,55 +52,139 @@ def show_measures(results: Results, folder: Path | None = None) -> None:
         console.print(f"\nwritten: {folder}/measures.json, {folder}/measures.safetensors")
 
 
+PERCENTAGES = {
+    "accuracy": "accuracy",
+    "graph_accuracy": "graphs right",
+    "external": "hint accuracy",
+}
+
+
 def _summary(numbers: Mapping[str, Any]) -> Table:
-    table = _table("", "accuracy", "gap: paper", "l1", "tv", "active rows right", "trace")
-    columns = ("accuracy", *(f"internal_{form}" for form in FORMS), "top1_active", "external")
-    seeds = numbers["seeds"]
-    table.add_row("learned, mean ± std", *(spread([s[c] for s in seeds], c) for c in columns))
-    for name, row in numbers["yardsticks"].items():
-        table.add_row(YARDSTICKS.get(name, name), *(_value(row[c], c) for c in columns))
+    table = _table("", *PERCENTAGES.values(), "accuracy, deep graphs", "graphs right, deep")
+    named = [("learned, mean ± std", numbers["seeds"])]
+    named += [(YARDSTICKS.get(n, n), [row]) for n, row in numbers["yardsticks"].items()]
+    for name, rows in named:
+        deep = [row["deep"] or {} for row in rows]
+        table.add_row(
+            name,
+            *(percent([row[c] for row in rows]) for c in PERCENTAGES),
+            *(percent([d.get(c) for d in deep]) for c in ("accuracy", "graph_accuracy")),
+        )
     return table
 
 
-def _show_mechanisms(console: Console, seeds: Sequence[Any], mechanisms: Sequence[str]) -> None:
-    table = _table(
-        *("gap (tv) to", "on", "all rows", "active rows", "and ties", "right, with ties"),
-        *("sharpness", "off graph", "nearest"),
-    )
-    for mechanism in mechanisms:
+GAP_COLUMNS = {
+    "agreement": "agreement on updated rows",
+    "agreement_strict": "without ties",
+    "misplaced": "misplaced there",
+    "tv": "tv, all rows",
+    "sharpness": "sharpness",
+    "off_graph": "off graph",
+}
+
+
+def _show_mechanisms(console: Console, results: Results) -> None:
+    table = _table("beside", "on", "", *GAP_COLUMNS.values())
+    seeds, yardsticks = results.numbers["seeds"], results.numbers["yardsticks"]
+    for mechanism in results.mechanisms:
         for data in seeds[0]["gaps"]:
-            gaps = [seed["gaps"][data][mechanism] for seed in seeds]
-            names = ("tv", "tv_active", "tv_tied_active", "top1_tied_active", "sharpness")
-            nearest = sum(_nearest(seed["gaps"][data]) == mechanism for seed in seeds)
+            people = {"learned": seeds}
+            if data == "test":
+                people |= {YARDSTICKS.get(n, n): [row] for n, row in yardsticks.items()}
+            for name, rows in people.items():
+                gaps = [row["gaps"][data][mechanism] for row in rows]
+                shown = [percent([gap[c] for gap in gaps]) for c in GAP_COLUMNS]
+                table.add_row(mechanism, data, name, *shown)
+    console.print(table)
+    console.print()
+
+
+def _show_parts(console: Console, results: Results) -> None:
+    """What tv is made of, in percent of all attention."""
+    drawn = [name for name, _, _ in stacked_parts(np.zeros((len(ROWS), len(KINDS))))]
+    table = _table("tv, all rows, is made of", "", *drawn)
+    named = [("learned, mean", results.numbers["seeds"])]
+    named += [(YARDSTICKS.get(n, n), [row]) for n, row in results.numbers["yardsticks"].items()]
+    for mechanism in results.mechanisms:
+        for name, rows in named:
+            parts = np.mean([part_array(row["gaps"]["test"][mechanism]) for row in rows], axis=0)
             table.add_row(
-                mechanism,
-                data,
-                *(spread([gap[name] for gap in gaps]) for name in names),
-                spread([gap["off_graph"] for gap in gaps]),
-                f"{nearest} of {len(seeds)}",
+                mechanism, name, *(f"{100 * value:.2f} %" for _, _, value in stacked_parts(parts))
             )
     console.print(table)
     console.print()
 
 
-def _nearest(gaps: Mapping[str, Mapping[str, float]]) -> str:
-    return min(gaps, key=lambda name: gaps[name]["tv"])
+def part_array(gap: Mapping[str, Any]) -> Float[np.ndarray, "classes kinds"]:
+    """The parts of a gap as numbers."""
+    return np.array([[gap["parts"][rows][kind] for kind in KINDS] for rows in ROWS])
 
 
-def _show_forced(console: Console, numbers: Mapping[str, Any]) -> None:
-    names = list(numbers["seeds"][0]["forced"])
-    labels = [name if name in {"own", "uniform", "self"} else f"{name}'s" for name in names]
-    table = _table("accuracy when attention is", *labels)
-    table.add_row(
-        "learned", *(spread([s["forced"][n] for s in numbers["seeds"]], "accuracy") for n in names)
-    )
+UNDER = {
+    "own": "own",
+    "hardened": "own, hardened",
+    "sharper": "sharper (T = 1/2)",
+    "softer": "softer (T = 2)",
+    "uniform": "uniform",
+    "self": "self",
+    "floor": "any (floor)",
+}
+
+
+def flat(causal: Mapping[str, Any]) -> dict[str, Any]:
+    """Accuracies under attention that has nothing to do with a mechanism, by name."""
+    return {**causal, **causal["tempered"], **causal["fixed"]}
+
+
+def _show_causal(console: Console, numbers: Mapping[str, Any]) -> None:
+    people = {"learned": [row["causal"] for row in numbers["seeds"]]}
     if "compiled" in numbers["yardsticks"]:
-        row = numbers["yardsticks"]["compiled"]["forced"]
-        table.add_row("compiled", *(_value(row[n], "accuracy") for n in names))
+        people["compiled"] = [numbers["yardsticks"]["compiled"]["causal"]]
+    table = _table("accuracy when attention is", *UNDER.values())
+    for name, found in people.items():
+        table.add_row(name, *(percent([flat(each)[under] for each in found]) for under in UNDER))
     console.print(table)
+    forced = _table("made to attend as", "", "everywhere", *(f"only {rows} rows" for rows in ROWS))
+    foils = _table("foil", "", "nodes", "right", "right under exact", "under any", "names the foil",
+                   "verdict")  # fmt: skip
+    for name, found in people.items():
+        for mechanism in found[0]["mechanisms"]:
+            each = [one["mechanisms"][mechanism] for one in found]
+            forced.add_row(
+                mechanism,
+                name,
+                percent([one["exact"] for one in each]),
+                *(percent([one["rows"][rows] for one in each]) for rows in ROWS),
+            )
+            for part in each[0]["foils"]:
+                wrong = [one["foils"][part] for one in each]
+                foils.add_row(
+                    f"{mechanism}, wrong {part}",
+                    name,
+                    f"{wrong[0]['nodes']:,.0f}",
+                    *(percent([one[key] for one in wrong]) for key in FOIL_COLUMNS),
+                    verdicts(wrong),
+                )
+    if forced.row_count:
+        console.print(forced)
+        console.print(foils)
     given = [s["compiled_with_its_attention"] for s in numbers["seeds"]]
-    console.print(f"compiled network given a learned network's attention: "
-                  f"{spread(given, 'accuracy')}\n")  # fmt: skip
+    console.print(f"compiled network given a learned network's attention: {percent(given)}\n")
+
+
+FOIL_COLUMNS = ("right", "right_under_exact", "right_under_any", "named")
+
+
+def verdicts(foils: Sequence[Mapping[str, Any]]) -> str:
+    """How many networks use a part of a mechanism.
+
+    >>> verdicts([{"verdict": "used"}, {"verdict": "idle"}, {"verdict": "used"}])
+    'used 2, idle 1'
+    """
+    said = [foil["verdict"] for foil in foils]
+    if len(said) == 1:
+        return said[0]
+    return ", ".join(f"{verdict} {said.count(verdict)}" for verdict in dict.fromkeys(said))
 
 
 def _show_traces(console: Console, seeds: Sequence[Any]) -> None:
@@ -111,8 +197,8 @@ def _show_traces(console: Console, seeds: Sequence[Any]) -> None:
         each = [seed["traces"][data] for seed in seeds]
         table.add_row(
             data,
-            *(spread([e[n] for e in each], "accuracy") for n in ("accuracy", "accuracy_fine")),
-            *(spread([e["hints"][h] for e in each], "accuracy") for h in hints),
+            *(percent([e[n] for e in each]) for n in ("accuracy", "accuracy_fine")),
+            *(percent([e["hints"][h] for e in each]) for h in hints),
         )
     console.print(table)
     console.print()
@@ -128,10 +214,10 @@ def _show_probes(console: Console, numbers: Mapping[str, Any]) -> None:
         each = [seed["probes"][name] for seed in seeds]
         table.add_row(
             name,
-            spread([e["accuracy"] for e in each], "accuracy"),
-            spread([e["r2"] for e in each]),
-            spread([e["decoded"] for e in each], "accuracy"),
-            _value(untrained[name]["accuracy"], "accuracy"),
+            percent([e["accuracy"] for e in each]),
+            _mean([e["r2"] for e in each]),
+            percent([e["decoded"] for e in each]),
+            percent([untrained[name]["accuracy"]]),
         )
     console.print(table)
     console.print()
@@ -139,10 +225,8 @@ def _show_probes(console: Console, numbers: Mapping[str, Any]) -> None:
 
 def _show_correlations(console: Console, correlations: Mapping[str, Any]) -> None:
     table = _table("accuracy against", "Pearson r", "p", "Spearman ρ", "p", "N")
-    for name, found in correlations.items():
-        if found is None:
-            continue
-        label = "gap (tv)" if name == "internal" else "trace accuracy"
+    listed = list_correlations(correlations)
+    for label, found in listed:
         table.add_row(
             label,
             _with_interval(found["pearson_r"], found["pearson_interval"]),
@@ -154,9 +238,17 @@ def _show_correlations(console: Console, correlations: Mapping[str, Any]) -> Non
     if not table.row_count:
         return
     console.print(table)
-    for warning in {c["warning"] for c in correlations.values() if c and c["warning"]}:
+    for warning in dict.fromkeys(c["warning"] for _, c in listed if c["warning"]):
         console.print(f"note: {warning}")
     console.print()
+
+
+def list_correlations(found: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Every correlation with accuracy that was computed, with what it is of."""
+    listed = [("hint accuracy", found["external"])]
+    listed += [(f"agreement with {name}", each) for name, each in found["agreement"].items()]
+    listed += [(f"tv to {name}", each) for name, each in found["tv"].items()]
+    return [(label, each) for label, each in listed if each is not None]
 
 
 def _show_solutions(console: Console, found: Mapping[str, Any]) -> None:
@@ -174,10 +266,20 @@ def _show_solutions(console: Console, found: Mapping[str, Any]) -> None:
         table.add_row(label, *(_value(ours[f]) for f in FORMS), f"{printed['printed']}", near)
     if table.row_count:
         console.print(table)
-    stability = _value(found["stability"])
-    console.print(
-        f"clusters: {found['clusters']} ({found['criterion']}; stability {stability}); "
-        f"{found['clusters_at_default_cut']} at a dendrogram's default cut. The paper: {CLUSTERS}"
+    console.print(clusters_sentence(found))
+
+
+def clusters_sentence(found: Mapping[str, Any]) -> str:
+    """How many clusters there are, and how that was decided."""
+    count, chance = found["clusters"], found["one_cluster_p"]
+    told = f"{count} cluster{'s' if count > 1 else ''}"
+    if chance is None:
+        return f"{told}: too few seeds to look for more. The paper: {CLUSTERS}."
+    stability = "" if found["stability"] is None else f", stability {found['stability']:.2f}"
+    return (
+        f"{told}: a single Gaussian cloud has as large a silhouette ({found['silhouette']:.2f}"
+        f"{stability}) with p = {chance:.2f}. A dendrogram's default cut gives "
+        f"{found['clusters_at_default_cut']}. The paper: {CLUSTERS}."
     )
 
 
@@ -192,24 +294,28 @@ def p_value(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def spread(values: Sequence[float | None], kind: str = "") -> str:
-    """Mean ± standard deviation of those that are numbers."""
-    known = [v for v in values if v is not None]
+def percent(values: Sequence[float | None]) -> str:
+    """Mean ± standard deviation, in percent, of those that are numbers.
+
+    >>> percent([0.5, 0.7]), percent([0.5]), percent([None])
+    ('60.00 ± 14.14 %', '50.00 %', '-')
+    """
+    known = [100 * v for v in values if v is not None]
     if not known:
         return "-"
     if len(known) == 1:
-        return _value(known[0], kind)
-    mean, deviation = float(np.mean(known)), float(np.std(known, ddof=1))
-    if kind in {"accuracy", "top1_active", "external"}:
-        return f"{100 * mean:.2f} ± {100 * deviation:.2f} %"
-    return f"{mean:.4f} ± {deviation:.4f}"
+        return f"{known[0]:.2f} %"
+    return f"{np.mean(known):.2f} ± {np.std(known, ddof=1):.2f} %"
 
 
-def _value(value: float | None, kind: str = "") -> str:
+def _mean(values: Sequence[float | None]) -> str:
+    known = [v for v in values if v is not None]
+    return _value(float(np.mean(known))) if known else "-"
+
+
+def _value(value: float | None) -> str:
     if value is None:
         return "-"
-    if kind in {"accuracy", "top1_active", "external"}:
-        return f"{100 * value:.2f} %"
     return f"{value:.4f}" if abs(value) < 10 else f"{value:.3g}"
 
 

@@ -11,17 +11,23 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from mechgap.measures.trajectory import Standpoint
+from mechgap.measures.snapshot import Snapshot
 from mechgap.report.style import SERIES, STYLE, save_in_both
 
-_MEASURES: dict[str, Callable[[Standpoint], float | None]] = {
-    "test accuracy (%)": lambda row: row.accuracy,
-    "attention elsewhere (tv, %)": lambda row: row.internal_tv,
-    "trace predicted (%)": lambda row: row.external,
+
+def _gap(row: Snapshot) -> float | None:
+    """To the mechanism for which it is smallest."""
+    return min((m.tv for m in row.test.mechanisms.values() if m.tv is not None), default=None)
+
+
+_MEASURES: dict[str, Callable[[Snapshot], float | None]] = {
+    "test accuracy (%)": lambda row: row.test.accuracy,
+    "misplaced attention (tv, %)": _gap,
+    "hint accuracy (%)": lambda row: row.test.hints,
 }
 
 
-def show_trajectory(rows: Sequence[Standpoint]) -> None:
+def show_trajectory(rows: Sequence[Snapshot]) -> None:
     """Print mean and range over seeds at every step."""
     table = Table("step", *_MEASURES, "nearest", box=None, padding=(0, 2, 0, 0))
     for step in sorted({row.step for row in rows}):
@@ -31,19 +37,19 @@ def show_trajectory(rows: Sequence[Standpoint]) -> None:
             values = [100 * v for row in here if (v := measure(row)) is not None]
             spread = f"{np.mean(values):.2f} ({min(values):.2f} … {max(values):.2f})"
             cells.append(spread if values else "-")
-        names = {row.mechanism for row in here if row.mechanism}
+        names = {row.test.nearest for row in here if row.test.nearest}
         table.add_row(f"{step:,}", *cells, ", ".join(sorted(names)) or "-")
     console = Console(highlight=False)
     console.print(table)
     console.print(f"mean (lowest … highest) over {len({row.seed for row in rows})} seeds")
 
 
-def draw_trajectory(rows: Sequence[Standpoint], title: str, out: Path) -> list[Path]:
+def draw_trajectory(rows: Sequence[Snapshot], title: str, out: Path) -> list[Path]:
     """Write the figure as PDF and PNG; where it is."""
     return save_in_both(trajectories({title: rows}), out, "trajectory")
 
 
-def trajectories(paths: Mapping[str, Sequence[Standpoint]]) -> Figure:
+def trajectories(paths: Mapping[str, Sequence[Snapshot]]) -> Figure:
     """Every seed's path and the mean of the seeds, a panel a measure, a colour a population."""
     known = {
         name: measure
@@ -69,8 +75,8 @@ def trajectories(paths: Mapping[str, Sequence[Standpoint]]) -> Figure:
 
 def _draw_seeds(
     axes: Axes,
-    rows: Sequence[Standpoint],
-    measure: Callable[[Standpoint], float | None],
+    rows: Sequence[Snapshot],
+    measure: Callable[[Snapshot], float | None],
     title: str,
     color: str,
 ) -> None:

@@ -5,31 +5,43 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
 from plotly.subplots import make_subplots
 from scipy.cluster.hierarchy import dendrogram
 
+from mechgap.measures.internal import stacked_parts
 from mechgap.measures.results import Results
+from mechgap.measures.snapshot import Snapshot
 from mechgap.measures.surroundings import Landscape
-from mechgap.report.answer import most_common
+from mechgap.report.answer import nearest
 from mechgap.report.landscape import log_loss
+from mechgap.report.measures import part_array
 from mechgap.report.style import SERIES
 from mechgap.training.store import MetricRow
 
-_YARDSTICKS = {"uniform": "dash", "self": "dot", "untrained": "dashdot"}
+_YARDSTICKS = ("uniform", "self", "untrained")
+MOST_BARS = 40
+"""Seeds that have a bar of their own."""
 _LEARNED, _COMPILED, _GREY = SERIES[0], SERIES[1], "#8a94a0"
 
 
 def charts(
-    results: Results, metrics: Sequence[MetricRow], landscape: Landscape | None = None
+    results: Results,
+    metrics: Sequence[MetricRow],
+    snapshots: Sequence[Snapshot] = (),
+    landscape: Landscape | None = None,
 ) -> dict[str, Any]:
     """Every chart that these results allow, by the name of its place on the page."""
     found = {"training": training_curves(metrics)} if metrics else {}
     if results.numbers["seeds"][0]["external"] is not None:
         found["trace"] = trace_over_time(results)
         found["external"] = scatter(results, "external")
-    if results.numbers["seeds"][0]["internal_tv"] is not None:
-        found["internal"] = scatter(results, "internal_tv")
-        found["gap"] = gap_over_time(results)
+    if results.mechanisms:
+        found["internal"] = scatter(results, "misplaced")
+        found["parts"] = parts_by_seed(results)
+        found["gap"] = parts_over_time(results)
+        if any(s.which == "step" and s.deep for s in snapshots):
+            found["along"] = along_training(results, snapshots)
     if len(results.numbers["seeds"]) > 2:
         found["solutions"] = between_solutions(results)
     if landscape is not None:
@@ -73,39 +85,36 @@ def surfaces(landscape: Landscape) -> go.Figure:
 
 def scatter(results: Results, measure: str) -> go.Figure:
     """Accuracy against one measure, a point a seed, with 95 % intervals over graphs."""
+    mechanism = nearest(results)
+
+    def of(row: Mapping[str, Any]) -> float | None:
+        return row[measure] if measure == "external" else row["gaps"]["test"][mechanism][measure]
+
     seeds = results.numbers["seeds"]
-    x, y = [100 * s[measure] for s in seeds], [100 * s["accuracy"] for s in seeds]
-    text = [f"seed {s['seed']}" for s in seeds]
     y_half = [100 * _half(results, s, "accuracy_by_sample") for s in seeds]
-    x_half = None
-    if measure == "internal_tv":
-        x_half = [
-            100 * _half(results, s, f"gaps/test/{s['mechanism']}/tv_by_sample") for s in seeds
-        ]
     figure = go.Figure()
     figure.add_scatter(
-        x=x,
-        y=y,
+        x=[100 * (of(s) or 0) for s in seeds],
+        y=[100 * s["accuracy"] for s in seeds],
         mode="markers",
-        text=text,
+        text=[f"seed {s['seed']}" for s in seeds],
         name="learned",
-        error_x={"array": x_half, "thickness": 1, "width": 0, "color": "rgba(213,94,0,.35)"},
         error_y={"array": y_half, "thickness": 1, "width": 0, "color": "rgba(213,94,0,.35)"},
         marker={"color": _LEARNED, "size": 9},
         hovertemplate="%{text}: %{y:.2f} % accurate, %{x:.2f} %<extra></extra>",
     )
-    yardsticks = results.numbers["yardsticks"]
-    names = [n for n in yardsticks if yardsticks[n][measure] is not None]
     symbols = {
         "compiled": "star",
         "uniform": "square",
         "self": "diamond",
         "untrained": "triangle-up",
     }
-    for name in names:
+    for name, row in results.numbers["yardsticks"].items():
+        if of(row) is None:
+            continue
         figure.add_scatter(
-            x=[100 * yardsticks[name][measure]],
-            y=[100 * (yardsticks[name]["accuracy"] or 0)],
+            x=[100 * (of(row) or 0)],
+            y=[100 * (row["accuracy"] or 0)],
             mode="markers",
             name=name,
             marker={
@@ -115,59 +124,120 @@ def scatter(results: Results, measure: str) -> go.Figure:
             },
             hovertemplate=f"{name}: %{{y:.2f}} % accurate, %{{x:.2f}} %<extra></extra>",
         )
-    label = "attention elsewhere (tv, %)" if measure == "internal_tv" else "trace predicted (%)"
+    label = "hint accuracy (%)"
+    if measure == "misplaced":
+        label = f"misplaced attention on nodes that {mechanism} updates (%)"
     return _laid_out(figure, label, "test accuracy (%)")
 
 
-def gap_over_time(results: Results) -> go.Figure:
-    """The gap at every step, each seed and their mean, beside the yardsticks."""
-    seeds = results.numbers["seeds"]
-    sets = list(seeds[0]["gaps"])
-    mechanism = most_common([s["mechanism"] for s in seeds])
-    titles = [f"{name} graphs, to {mechanism}" for name in sets]
-    figure = make_subplots(rows=1, cols=len(sets), subplot_titles=titles, shared_yaxes=True)
-    for column, data in enumerate(sets, start=1):
-        name = f"gaps/{data}/{mechanism}/tv_by_step"
-        lines = np.stack([_series(results, s, name) for s in seeds])
-        for seed, line in zip(seeds, lines, strict=True):
-            _line(
-                figure, column, 100 * line, f"seed {seed['seed']}", _LEARNED, width=1.0, opacity=0.3
+def parts_by_seed(results: Results) -> go.Figure:
+    """What the gap in all rows is made of: a bar a seed, and attention that knows nothing."""
+    seeds, yardsticks = results.numbers["seeds"], results.numbers["yardsticks"]
+    people = {f"seed {s['seed']}": s for s in seeds[:MOST_BARS]}
+    people |= {name: yardsticks[name] for name in _YARDSTICKS}
+    count = len(results.mechanisms)
+    figure = make_subplots(
+        rows=count,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.12,
+        subplot_titles=[f"beside {name}" for name in results.mechanisms],
+    )
+    for row, mechanism in enumerate(results.mechanisms, start=1):
+        parts = np.array([part_array(r["gaps"]["test"][mechanism]) for r in people.values()])
+        for name, colour, values in stacked_parts(parts):
+            figure.add_bar(
+                x=list(people),
+                y=100 * values,
+                name=name,
+                legendgroup=name,
+                showlegend=row == 1,
+                marker={"color": colour},
+                hovertemplate="%{x}: %{y:.2f} %<extra>" + name + "</extra>",
+                row=row,
+                col=1,
             )
-        _line(figure, column, 100 * np.nanmean(lines, 0), "learned, mean", _LEARNED, width=3.0,
-              legend=column == 1)  # fmt: skip
-        for yardstick, dash in _YARDSTICKS.items():
-            values = results.series[f"{yardstick}/{name}"]
-            _line(figure, column, 100 * values, yardstick, _GREY, width=1.5, dash=dash,
-                  legend=column == 1)  # fmt: skip
-        figure.update_xaxes(title_text="step", row=1, col=column, dtick=1)
-    figure.update_yaxes(title_text="attention elsewhere (tv, %)", range=[0, 102], row=1, col=1)
+        figure.update_yaxes(title_text="of all attention (%)", range=[0, 102], row=row, col=1)
+    figure.update_layout(barmode="stack", height=60 + 300 * count)
     return _laid_out(figure)
 
 
-def _line(
-    figure: go.Figure,
-    column: int,
-    values: np.ndarray,
-    name: str,
-    colour: str,
-    *,
-    width: float,
-    opacity: float = 1.0,
-    dash: str = "solid",
-    legend: bool = False,
-) -> None:
-    figure.add_scatter(
-        x=np.arange(1, len(values) + 1),
-        y=values,
-        mode="lines+markers" if len(values) < 3 else "lines",
-        name=name,
-        opacity=opacity,
-        showlegend=legend,
-        legendgroup=name,
-        line={"color": colour, "width": width, "dash": dash},
-        row=1,
-        col=column,
-    )
+def parts_over_time(results: Results) -> go.Figure:
+    """What the gap is made of at every step of the algorithm, the mean of seeds."""
+    seeds = results.numbers["seeds"]
+    sets = list(seeds[0]["gaps"])
+    mechanism = nearest(results)
+    titles = [f"{name} graphs, beside {mechanism}" for name in sets]
+    figure = make_subplots(rows=1, cols=len(sets), subplot_titles=titles, shared_yaxes=True)
+    for column, data in enumerate(sets, start=1):
+        name = f"gaps/{data}/{mechanism}/parts_by_step"
+        parts = np.nanmean([_series(results, s, name) for s in seeds], axis=0)
+        steps = np.arange(1, len(parts) + 1)
+        for part, colour, values in stacked_parts(parts):
+            figure.add_bar(
+                x=steps,
+                y=100 * values,
+                name=part,
+                legendgroup=part,
+                showlegend=column == 1,
+                marker={"color": colour},
+                hovertemplate="step %{x}: %{y:.2f} %<extra>" + part + "</extra>",
+                row=1,
+                col=column,
+            )
+        dashes = zip(_YARDSTICKS, ("square", "diamond", "triangle-up"), strict=True)
+        for yardstick, symbol in dashes:
+            whole = results.series[f"{yardstick}/{name}"].sum((1, 2))
+            figure.add_scatter(
+                x=steps,
+                y=100 * whole,
+                mode="markers",
+                name=f"{yardstick}, all parts",
+                legendgroup=yardstick,
+                showlegend=column == 1,
+                marker={"color": _GREY, "size": 7, "symbol": symbol},
+                row=1,
+                col=column,
+            )
+        figure.update_xaxes(title_text="step of the algorithm", row=1, col=column)
+        if len(steps) <= 24:
+            figure.update_xaxes(dtick=1, row=1, col=column)
+    figure.update_yaxes(title_text="of the step's attention (%)", range=[0, 102], row=1, col=1)
+    figure.update_layout(barmode="stack")
+    return _laid_out(figure)
+
+
+def along_training(results: Results, snapshots: Sequence[Snapshot]) -> go.Figure:
+    """Every seed at every snapshot: accuracy on deep graphs against each measure there."""
+    mechanism = nearest(results)
+    rows = [s for s in snapshots if s.which == "step" and s.step and s.deep is not None]
+    steps = sorted({s.step for s in rows})
+    measures = {"agreement": "agreement on updated nodes (%)",
+                "misplaced": "misplaced attention there (%)", "tv": "tv, all rows (%)"}  # fmt: skip
+    figure = make_subplots(rows=1, cols=len(measures), shared_yaxes=True)
+    shades = sample_colorscale("Viridis", np.linspace(0.05, 0.9, max(2, len(steps))).tolist())
+    for shade, step in zip(shades, steps, strict=False):
+        here = [s.deep for s in rows if s.step == step and s.deep is not None]
+        names = [f"seed {s.seed}" for s in rows if s.step == step]
+        for column, measure in enumerate(measures, start=1):
+            values = [getattr(d.mechanisms[mechanism], measure) for d in here]
+            figure.add_scatter(
+                x=[None if v is None else 100 * v for v in values],
+                y=[None if d.accuracy is None else 100 * d.accuracy for d in here],
+                mode="markers",
+                text=names,
+                name=f"step {step:,}",
+                legendgroup=str(step),
+                showlegend=column == 1,
+                marker={"color": shade, "size": 8},
+                hovertemplate="%{text}: %{y:.2f} %, %{x:.2f} %<extra>" + f"step {step:,}</extra>",
+                row=1,
+                col=column,
+            )
+    for column, label in enumerate(measures.values(), start=1):
+        figure.update_xaxes(title_text=label, row=1, col=column)
+    figure.update_yaxes(title_text="accuracy on deep graphs (%)", row=1, col=1)
+    return _laid_out(figure)
 
 
 def trace_over_time(results: Results) -> go.Figure:

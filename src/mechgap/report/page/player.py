@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 from scipy.sparse.csgraph import shortest_path
 
 from mechgap.measures.results import Results
+from mechgap.report.answer import nearest
 from mechgap.tasks.specs import Task, Type, get_task
 
 MOST_SEEDS = 24
@@ -24,8 +25,9 @@ def player(results: Results) -> dict[str, Any] | None:
         return None
     task = get_task(results.numbers["task"])
     mechanisms = [n.removeprefix("senders/") for n in series if n.startswith("senders/")]
-    nearest = results.numbers["seeds"][0]["mechanism"]
-    mechanisms.sort(key=lambda name: (name != nearest, name))
+    if mechanisms:
+        first = nearest(results)
+        mechanisms.sort(key=lambda name: (name != first, name))
     supports = _supports(results, series)
     # A mechanism that selects several times in a hint step is shown phase by phase.
     hints = max(1, int(series["lengths"].max()) - 1)
