@@ -1,4 +1,4 @@
-"""The command line in this process: what it printed, and its exit code."""
+"""The command line, in this process or in one of its own."""
 
 import sys
 from typing import NamedTuple
@@ -6,6 +6,13 @@ from typing import NamedTuple
 import pytest
 
 from mechgap.cli import main
+
+MECHGAP = [
+    *(sys.executable, "-c"),
+    "from mechgap.measures import data; data.DEEP_GRAPHS = 40\n"
+    "from mechgap.cli import main; main()",
+]
+"""The words before a command in a process of its own; it looks at few deep graphs, as tests do."""
 
 
 class Done(NamedTuple):

@@ -3,11 +3,11 @@
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from command_line import MECHGAP
 from mechgap import InvalidInput
 from mechgap.experiments.gap import compile_and_verify
 from mechgap.training.recipe import make_recipe
@@ -17,8 +17,7 @@ SMALL = ("--seeds", "2", "--steps", "20", "--hidden-size", "4")
 
 
 def mechgap(*arguments: str) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "mechgap.cli", *arguments]
-    return subprocess.run(words, capture_output=True, text=True)
+    return subprocess.run([*MECHGAP, *arguments], capture_output=True, text=True)
 
 
 def test_the_readmes_first_command_gives_the_page_and_does_nothing_twice(tmp_path):

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from command_line import MECHGAP
 from mechgap.errors import InvalidInput
 from mechgap.measures.snapshot import load_snapshots
 from mechgap.network.network import Network
@@ -85,8 +86,7 @@ def whole(tmp_path_factory) -> Path:
 
 
 def command(folder: Path, *more: str) -> list[str]:
-    return [*(sys.executable, "-m", "mechgap.cli", "train", "bfs", "--out", str(folder)),
-            *OPTIONS, "--snapshots", "10", *more]  # fmt: skip
+    return [*MECHGAP, "train", "bfs", "--out", str(folder), *OPTIONS, "--snapshots", "10", *more]
 
 
 # What a run is

@@ -65,12 +65,9 @@ class NetworkMeasures:
     """What it did on a few graphs of the `long` set."""
 
     def nearest(self, data: str = "test") -> Gap | None:
-        """The gap to the mechanism that it agrees with most; None where none is known.
-
-        Of equals the one with the smaller gap in all rows.
-        """
-        gaps = self.gaps.get(data, ())
-        return max(gaps, key=lambda gap: (gap.agreement, -gap.tv), default=None)
+        """The gap to the mechanism that it agrees with most, of equals to the first, which is the
+        compiled one; None where none is known."""
+        return max(self.gaps.get(data, ()), key=lambda gap: gap.agreement, default=None)
 
     def gap_to(self, mechanism: str, data: str = "test") -> Gap | None:
         """The gap to one mechanism; None where that is not known."""
@@ -237,8 +234,10 @@ def _measure(
     compiled: Compiled | None,
     observer: Observer,
     collected: Collected | None = None,
+    *,
+    causally: bool = True,
 ) -> NetworkMeasures:
-    """Everything about one network."""
+    """Everything about one network; what it does under other attention only if asked for."""
     test = data["test"]
     trace = run(network, test.batch)
     if collected is not None:
@@ -257,7 +256,7 @@ def _measure(
         },
         traces=_traces(network, traced, margins, trace),
         deep=observer.see(network, trace.attention).deep,
-        causal=causal(network, test),
+        causal=causal(network, test) if causally else None,
         compiled_with_its_attention=with_ours,
         probes=probes(data["long"].batch, runs["long"]),
         examples=example_run(data["long"], runs["long"]) if collected is not None else {},
@@ -297,7 +296,11 @@ def _yardsticks(
             traces = {"test": external(batch, trace.hints, margins)}
         found[name] = NetworkMeasures(scored, whole, each, gaps, traces)
     untrained = [
-        _measure(initial(recipe, jnp.int32(seed)).network, data, traced, margins, None, observer)
+        _measure(
+            initial(recipe, jnp.int32(seed)).network,
+            *(data, traced, margins, None, observer),
+            causally=False,
+        )
         for seed in range(UNTRAINED)
     ]
     found["untrained"] = _mean_of(untrained)

@@ -66,13 +66,9 @@ class Seen:
 
     @property
     def nearest(self) -> str | None:
-        """The mechanism that attention agrees with most; None where none is known."""
-        return max(self.mechanisms, key=lambda m: _order(self.mechanisms[m]), default=None)
-
-
-def _order(seen: MechanismSeen) -> tuple[float, float]:
-    """Most agreement first; of equals the smaller gap in all rows."""
-    return (seen.agreement or 0.0, -(seen.tv or 0.0))
+        """The mechanism that attention agrees with most, the first of equals; None where none is
+        known."""
+        return max(self.mechanisms, key=lambda m: self.mechanisms[m].agreement or 0.0, default=None)
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ def rank_p(ours: Sequence[float], largest: float, seeds: int) -> float:
     """
     above = sum(value > largest for value in ours)
     total = len(ours) + seeds
-    return math.prod((len(ours) - k) / (total - k) for k in range(above))
+    return math.prod(((len(ours) - k) / (total - k) for k in range(above)), start=1.0)
 
 
 def permutation_p(a: Sequence[float], b: Sequence[float]) -> float:

@@ -52,7 +52,8 @@ STABILITY = PaperFigure(
 
 FIGURES: Sequence[PaperFigure] = (
     PaperFigure("External and internal faithfulness against accuracy", "faithfulness", (BFS, BF)),
-    PaperFigure("Internal faithfulness over time", "internal_over_time", (BFS,)),
+    PaperFigure("Internal faithfulness over time", "internal_over_time", (BFS, BF)),
+    PaperFigure("Beyond the paper: what the gap is made of", "gap_parts", (BFS, BF)),
     PaperFigure("Attention compared over time, the best match", "attention_comparison", (BFS,)),
     PaperFigure("Trace predictions over time", "traces_over_time", (BFS, BF)),
     PaperFigure(

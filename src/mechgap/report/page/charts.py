@@ -158,8 +158,10 @@ def parts_by_seed(results: Results) -> go.Figure:
                 col=1,
             )
         figure.update_yaxes(title_text="of all attention (%)", range=[0, 102], row=row, col=1)
-    figure.update_layout(barmode="stack", height=60 + 300 * count)
-    return _laid_out(figure)
+    figure.update_layout(barmode="stack", height=80 + 280 * count)
+    figure = _laid_out(figure)
+    figure.update_layout(legend={"y": -0.2 / count})
+    return figure
 
 
 def parts_over_time(results: Results) -> go.Figure:

@@ -109,7 +109,7 @@ function draw() {
       text: `${a.to} attends to ${a.from} ${a.weight > 0 ? "more" : "less"} than compiled, by ${Math.abs(a.weight).toFixed(3)}`,
     })), nodesOf(sample.hints, sample));
     const elsewhere = learned.reduce((sum, a) => sum + Math.max(0, a.weight - (senders[a.to] === a.from ? 1 : 0)), 0);
-    byId("tv").textContent = `${(100 * elsewhere / sample.places.length).toFixed(0)} % of attention is elsewhere in this step`;
+    byId("tv").textContent = `${(100 * elsewhere / sample.places.length).toFixed(0)} % of attention is misplaced in this step`;
   }
   byId("step").max = shown(sample) - 1;
   byId("step").value = step;

@@ -1,0 +1,61 @@
+"""The table of parts: what the gap is made of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mechgap.experiments.replication.judging import Judge
+from mechgap.experiments.replication.kinds import TableOfRows, measures_of
+from mechgap.experiments.replication.objectives import missing
+from mechgap.experiments.replication.rendering import Rendered
+from mechgap.measures.internal import KINDS, ROWS
+from mechgap.report.measures import YARDSTICKS
+
+
+@dataclass(frozen=True)
+class PartsTable(TableOfRows):
+    """What the gap in all rows is made of, for every mechanism, beside attention without skill."""
+
+    def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
+        """Means over seeds; the parts add up to the first column."""
+        head = ("", "mechanism", "tv, all rows (%)", "updated rows: wrong", "soft", "tie",
+                "unchanged rows", "inactive rows", "seeds")  # fmt: skip
+        rows, data = [], []
+        for row in self.rows:
+            measures = measures_of(results, row.population)
+            if measures is None or not measures["seeds"]:
+                rows.append((row.label, "-", missing(row.population, results), *["-"] * 5, "0"))
+                continue
+            known = [r["gaps"] for r in measures["seeds"] if r["gaps"]]
+            known = [gaps for gaps in known if all("parts" in gap for gap in gaps.values())]
+            names = [r for r in measures["yardsticks"] if r != "compiled"]
+            for mechanism in known[0] if known else ():
+                beside = {row.label: [gaps[mechanism] for gaps in known]}
+                beside |= {
+                    f"{row.population.task}, {YARDSTICKS[n]}": [gap]
+                    for n in names
+                    if "parts" in (gap := measures["yardsticks"][n]["gaps"].get(mechanism, {}))
+                }
+                for label, gaps in beside.items():
+                    parts = mean_parts(gaps)
+                    data.append({"row": label, "mechanism": mechanism, "parts": parts})
+                    seeds = str(len(gaps)) if label == row.label else "-"
+                    rows.append((label, mechanism, *_part_cells(parts), seeds))
+        return Rendered(name, self.caption, head, rows, self.remarks, data)
+
+
+def mean_parts(gaps: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """The mean of the parts of some gaps."""
+    return {
+        rows: {kind: sum(gap["parts"][rows][kind] for gap in gaps) / len(gaps) for kind in KINDS}
+        for rows in ROWS
+    }
+
+
+def _part_cells(parts: Mapping[str, Mapping[str, float]]) -> list[str]:
+    updated = parts["updated"]
+    whole = {rows: sum(each.values()) for rows, each in parts.items()}
+    values = [sum(whole.values()), updated["wrong"], updated["soft"], updated["tie"],
+              whole["unchanged"], whole["inactive"]]  # fmt: skip
+    return [f"{100 * value:.2f}" for value in values]
