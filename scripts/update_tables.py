@@ -133,10 +133,10 @@ def landscape() -> str:
 
 
 def gaps() -> str:
-    """How accurate some of our populations are, and how near to the compiled mechanism."""
+    """How accurate some populations are, and how near to the mechanism that is compiled or taught."""
     shown = {
         "bfs": "bfs",
-        "bfs, taught the mechanism's attention": "bfs_supervised_parent",
+        "bfs, taught to attend as bfs_parent": "bfs_supervised_parent",
         "bellman_ford": "bellman_ford",
         "dfs": "dfs_2000_steps",
     }
@@ -148,7 +148,8 @@ def gaps() -> str:
     for label, name in shown.items():
         kept = json.loads((PROJECT / "results" / f"{name}.json").read_text())
         measures, recipe = kept["measures"], kept["recipe"]
-        seeds, reference = measures["seeds"], measures["reference"]
+        seeds = measures["seeds"]
+        reference = recipe["supervised_mechanism"] or measures["reference"]
         gap = [row["gaps"].get(reference, {}) for row in seeds]
         chance = measures["yardsticks"]["uniform"]["gaps"].get(reference, {})
         cells = (
