@@ -133,7 +133,7 @@ def landscape() -> str:
 
 
 def gaps() -> str:
-    """How accurate some populations are, and how near to the mechanism that is compiled or taught."""
+    """How accurate some populations are, and how near to the compiled or taught mechanism."""
     shown = {
         "bfs": "bfs",
         "bfs, taught to attend as bfs_parent": "bfs_supervised_parent",

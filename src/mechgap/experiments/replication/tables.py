@@ -91,8 +91,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             (
                 "Internal: the gap in attention to the compiled bfs (tv, all rows). External: the "
                 "share of the trace that is predicted.",
-                "The paper's p-values imply 107 to 110 seeds, not 128. Verdicts and what they see are "
-                "in Fisher's z.",
+                "The paper's p-values imply 107 to 110 seeds, not 128. Verdicts, and what they see, "
+                "are in Fisher's z.",
                 _PARAMETERS,
             ),
             CORRELATIONS,
