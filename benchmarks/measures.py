@@ -15,8 +15,9 @@ import numpy as np
 
 from measuring import save
 from mechgap.measures.data import make_data
+from mechgap.measures.fingerprint import Places
 from mechgap.measures.internal import internal_gap
-from mechgap.measures.solutions import Collected, solutions
+from mechgap.measures.solutions import solutions
 from mechgap.network.network import Network
 from mechgap.network.trace import run
 from mechgap.tasks.official import official
@@ -27,7 +28,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=128)
     seeds = parser.parse_args().seeds
     data = make_data("test", official("bfs", "test"))
-    collected = Collected(data)
+    places, prints = Places.of(data), list[np.ndarray]()
     attending = measuring = 0.0
     for seed in range(seeds):
         began = time.perf_counter()
@@ -36,16 +37,16 @@ def main() -> None:
         between = time.perf_counter()
         for truth in data.truths:
             internal_gap(attention, truth, data)
-        collected.add(np.asarray(attention))
+        prints.append(places.fingerprint(np.asarray(places.rows(attention))))
         attending += between - began
         measuring += time.perf_counter() - between
     began = time.perf_counter()
-    distances = collected.distances()
+    distances = places.distances(np.stack(prints))
     paired = time.perf_counter() - began
     began = time.perf_counter()
     found = solutions(distances, seeds)
     clustered = time.perf_counter() - began
-    held = sum(row.nbytes for row in collected.rows)
+    held = sum(print_.nbytes for print_ in prints)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     numbers = {
         "seeds": seeds,
@@ -56,7 +57,7 @@ def main() -> None:
         "distances_seconds": round(paired, 1),
         "clusters_seconds": round(clustered, 1),
         "all_but_attention_seconds": round(measuring + paired + clustered, 1),
-        "held_megabytes": round(held / 2**20),
+        "held_megabytes": round(held / 2**20, 1),
         "peak_megabytes": round(peak),
         "clusters": found.clusters,
     }

@@ -5,6 +5,7 @@ import json
 import jax
 import numpy as np
 import pytest
+from scipy.spatial.distance import squareform
 
 from mechgap.errors import InvalidInput
 from mechgap.measures.along import along_training
@@ -13,7 +14,6 @@ from mechgap.measures.external import external
 from mechgap.measures.fingerprint import Places
 from mechgap.measures.internal import internal_gap
 from mechgap.measures.snapshot import MechanismSeen, Observer, Seen, Snapshot, snapshot
-from mechgap.measures.solutions import Collected
 from mechgap.network.network import Network
 from mechgap.network.trace import run
 from mechgap.tasks.sampling import sample
@@ -71,16 +71,18 @@ def test_a_snapshot_is_data(observer, network):
 def test_fingerprints_keep_distances():
     """As far apart as the attentions themselves on all rows, to what a sample of rows can tell."""
     batch = sample("bfs", jax.random.key(5), batch_size=32, nodes=24, p=(0.5,), random_pos=False)
-    data = make_data("some", batch.trim(), ())
+    data = make_data("some", batch.trim())
     networks = [Network.initial("bfs", jax.random.key(k), RECIPE.network_config) for k in range(4)]
-    attentions = [run(network, data.batch).attention for network in networks]
-    collected, places = Collected(data), Places.of(data)
-    for attention in attentions:
-        collected.add(np.asarray(attention))
+    exact = [truth.attention for truth in data.truths]
+    attentions = [*(run(network, data.batch).attention for network in networks), *exact]
+    places = Places.of(data)
     prints = np.stack([places.fingerprint(np.asarray(places.rows(a))) for a in attentions])
     assert prints.dtype == np.uint8
     assert 8_000 < prints.shape[1] < 12_000
-    assert places.distances(prints) == pytest.approx(collected.distances(), rel=0.05)
+    apart = squareform(places.distances(prints))
+    for k, truth in enumerate(data.truths, start=len(networks)):
+        gaps = [internal_gap(attention, truth, data).l1 for attention in attentions]
+        assert apart[k] == pytest.approx(gaps, rel=0.05, abs=0.02)
     assert places.distances(prints[[0, 0]]) == pytest.approx([0.0])
     with pytest.raises(InvalidInput, match="entries"):
         places.distances(prints[:, 1:])

@@ -17,17 +17,12 @@ from scipy.spatial.distance import pdist
 from mechgap import sample
 from mechgap.measures.correlation import MOST_ORDERINGS, correlation, smallest_detectable
 from mechgap.measures.data import make_data
-from mechgap.measures.internal import internal_gap
 from mechgap.measures.mixed import mixed_model
 from mechgap.measures.solutions import (
-    Collected,
     adjusted_rand,
     mean_silhouette,
     solutions,
 )
-from mechgap.measures.yardsticks import self_attention, uniform_attention
-from mechgap.network.network import Network
-from mechgap.network.trace import run
 
 stats: Any = scipy_stats
 
@@ -163,32 +158,6 @@ def test_smallest_detectable_is_where_p_is_five_percent():
 @pytest.fixture(scope="module")
 def graphs():
     return make_data("some", sample("bfs", jax.random.key(5), batch_size=6, nodes=9).trim())
-
-
-def test_distances_between_solutions_are_the_internal_gap(graphs):
-    truth = graphs.truths[0]
-    networks = [Network.initial("bfs", jax.random.key(k)) for k in range(3)]
-    attentions = [run(network, graphs.batch).attention for network in networks]
-    attentions += [truth.attention, uniform_attention(graphs), self_attention(graphs)]
-    collected = Collected(graphs)
-    for attention in attentions:
-        collected.add(np.asarray(attention))
-    found = solutions(collected.distances(), len(attentions)).distances
-    for k, attention in enumerate(attentions):
-        assert found[3, k] == pytest.approx(internal_gap(attention, truth, graphs).l1, rel=1e-4)
-    assert np.allclose(np.diag(found), 0)
-    np.testing.assert_allclose(found, found.T)
-
-
-def test_attention_outside_the_graph_counts_between_solutions(graphs):
-    truth = graphs.truths[0]
-    nodes = graphs.batch.nodes
-    everywhere = np.full((graphs.batch.steps, graphs.batch.size, 1, nodes, nodes), 1 / nodes)
-    collected = Collected(graphs)
-    collected.add(np.asarray(truth.attention))
-    collected.add(everywhere)
-    found = solutions(collected.distances(), 2)
-    assert found.mean_between == pytest.approx(2 * (1 - 1 / nodes), rel=1e-4)
 
 
 def test_clear_clusters_are_found():

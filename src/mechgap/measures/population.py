@@ -1,7 +1,7 @@
 """Everything measured of a population of learned networks, beside the compiled one.
 
-Seeds are run one after the other; of each only numbers and short series are kept, and of its
-attention what pairwise distances need.
+Seeds are run one after the other; of each only numbers and short series are kept, and a fingerprint
+of its attention.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 
 from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
@@ -25,7 +25,7 @@ from mechgap.measures.external import External, Margins, external
 from mechgap.measures.internal import Gap, internal_gap
 from mechgap.measures.probes import Probe, probes
 from mechgap.measures.snapshot import Observer, Seen
-from mechgap.measures.solutions import Collected, Solutions, solutions
+from mechgap.measures.solutions import Solutions, solutions
 from mechgap.measures.yardsticks import fixed_yardsticks
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace, run
@@ -61,6 +61,8 @@ class NetworkMeasures:
     compiled_with_its_attention: float = float("nan")
     """The compiled network's accuracy when given this network's attention."""
     probes: Mapping[str, Probe] = field(default_factory=dict)
+    fingerprint: UInt8[np.ndarray, "entries"] | None = None
+    """Of its attention on the test graphs, to be compared with others."""
     examples: Arrays = field(default_factory=dict)
     """What it did on a few graphs of the `long` set."""
 
@@ -155,17 +157,17 @@ def measure_population(
     compiled = compile_reference(
         recipe, max(d.batch.nodes for d in (observer.test, *observer.deep))
     )
-    collected = Collected(data["test"], recipe.nb_msg_passing_steps)
     seeds: dict[int, NetworkMeasures] = {}
     for seed, network in networks:
         _check_shape(seed, network, recipe)
-        seeds[seed] = _measure(network, data, traced, margins, compiled, observer, collected)
+        seeds[seed] = _measure(network, data, traced, margins, compiled, observer, of_run=True)
         tell("seeds", len(seeds), count)
     if not seeds:
         raise InvalidInput("there is no finished seed to measure")
     tell("yardsticks", count, count)
     yardsticks = _yardsticks(recipe, data, traced, margins, compiled, observer)
     tell("distances between solutions", count, count)
+    prints = [m.fingerprint for m in seeds.values() if m.fingerprint is not None]
     names = [truth.mechanism for truth in data["test"].truths]
     gaps = {name: [m.gap_to(name) for m in seeds.values()] for name in names}
     return PopulationMeasures(
@@ -180,7 +182,7 @@ def measure_population(
             {name: [gap and gap.agreement for gap in each] for name, each in gaps.items()},
             {name: [gap and gap.tv for gap in each] for name, each in gaps.items()},
         ),
-        solutions=solutions(collected.distances(), len(seeds)),
+        solutions=solutions(observer.places.distances(np.stack(prints)), len(seeds)),
         examples=example_graphs(data["long"]),
     )
 
@@ -233,15 +235,14 @@ def _measure(
     margins: Margins | None,
     compiled: Compiled | None,
     observer: Observer,
-    collected: Collected | None = None,
     *,
+    of_run: bool = False,
     causally: bool = True,
 ) -> NetworkMeasures:
-    """Everything about one network; what it does under other attention only if asked for."""
+    """Everything about one network. A network of the run is also kept to be looked at and to be
+    compared with the others."""
     test = data["test"]
     trace = run(network, test.batch)
-    if collected is not None:
-        collected.add(np.asarray(trace.attention))
     runs = {name: trace if name == "test" else run(network, d.batch) for name, d in data.items()}
     with_ours = float("nan")
     if compiled is not None and can_force(compiled.network, test, trace.attention):
@@ -259,7 +260,8 @@ def _measure(
         causal=causal(network, test) if causally else None,
         compiled_with_its_attention=with_ours,
         probes=probes(data["long"].batch, runs["long"]),
-        examples=example_run(data["long"], runs["long"]) if collected is not None else {},
+        fingerprint=observer.fingerprint(trace.attention) if of_run else None,
+        examples=example_run(data["long"], runs["long"]) if of_run else {},
     )
 
 

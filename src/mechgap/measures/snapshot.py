@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from mechgap.errors import InvalidInput
 from mechgap.measures.causal import hardened_score
@@ -128,11 +128,16 @@ class Observer:
 
     def __call__(self, network: Network) -> tuple[str, bytes]:
         """What training keeps of a network."""
-        trace = run(network, self.test.batch)
-        rows = np.asarray(self.places.rows(trace.attention))
-        seen = self.see(network, trace.attention)
+        attention = run(network, self.test.batch).attention
+        seen = self.see(network, attention)
         text = json.dumps(rounded(without_nan(asdict(seen))), allow_nan=False)
-        return text, self.places.fingerprint(rows).tobytes()
+        return text, self.fingerprint(attention).tobytes()
+
+    def fingerprint(
+        self, attention: Float[Array, "time batch heads receivers senders"]
+    ) -> UInt8[np.ndarray, "entries"]:
+        """What is kept of an attention on the test graphs."""
+        return self.places.fingerprint(np.asarray(self.places.rows(attention)))
 
     def see(self, network: Network, attention: Array | None = None) -> "Observed":
         """The numbers of a network; `attention` is its own on the test graphs if it is known."""

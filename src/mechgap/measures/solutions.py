@@ -1,7 +1,7 @@
 """Between solutions: how far the attentions of a population are from each other.
 
-Distances are the internal gap's (`l1`: mean over a sample's rows, then over samples) between every
-two seeds. They are clustered by Ward's linkage, as the paper does; Ward's heights are exact for
+Distances are the internal gap's (`l1`) between every two seeds, by their fingerprints. They are
+clustered by Ward's linkage, as the paper does; Ward's heights are exact for
 Euclidean distances and a convention for these.
 
 The number of clusters is the one with the largest mean silhouette, if that is larger than a single
@@ -11,77 +11,18 @@ random subsets of the seeds, compared by the adjusted Rand index (1: the same cl
 would have it).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 from scipy.spatial.distance import pdist, squareform
 
-from mechgap.measures.data import Data
-
 MOST_CLUSTERS = 32
 SUBSETS = 50
 SIGNIFICANT = 0.05
 CLOUDS = 99
 """Gaussian clouds that a population is compared with: p-values in hundredths."""
-_COLUMNS = 1 << 15
-
-
-@dataclass
-class Collected:
-    """Attentions of seeds, kept as the few numbers that can differ: neighbours in valid steps.
-
-    What a seed attends to outside the graph is rare, and is kept apart.
-    """
-
-    data: Data
-    substeps: int = 1
-    """Message-passing steps in a hint step."""
-    rows: list[Float[np.ndarray, "entries"]] = field(default_factory=list)
-    elsewhere: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
-
-    def __post_init__(self):
-        live = np.repeat(np.asarray(self.data.valid), self.substeps, axis=0)
-        valid = live[..., None, None]
-        support = np.asarray(self.data.support)
-        self._inside = valid & support
-        self._outside = valid & ~support
-        # Sums over entries, so weighted, are means over a sample's rows, then over samples.
-        steps = live.sum(0)
-        weight = 1.0 / (steps * self.data.batch.nodes * self.data.batch.size)
-        self._weights = np.broadcast_to(weight[None, :, None, None], self._inside.shape)
-
-    def add(self, attention: Float[np.ndarray, "time batch heads receivers senders"]) -> None:
-        """One more seed; the mean of its heads."""
-        mean = np.asarray(attention, np.float32).mean(2)
-        self.rows.append((mean * self._weights)[self._inside].astype(np.float32))
-        outside = (mean * self._weights * self._outside).ravel()
-        places = np.flatnonzero(outside)
-        self.elsewhere.append((places, outside[places].astype(np.float32)))
-
-    def distances(self) -> Float[np.ndarray, "pairs"]:
-        """The l1 distance of every two seeds, condensed as SciPy has it."""
-        count = len(self.rows)
-        total = np.zeros(count * (count - 1) // 2)
-        if count < 2:
-            return total
-        used = np.unique(np.concatenate([places for places, _ in self.elsewhere]))
-        for begin in range(0, len(self.rows[0]), _COLUMNS):
-            total += pdist(np.stack([r[begin : begin + _COLUMNS] for r in self.rows]), "cityblock")
-        for begin in range(0, len(used), _COLUMNS):
-            columns = used[begin : begin + _COLUMNS]
-            total += pdist(np.stack([_at(columns, e) for e in self.elsewhere]), "cityblock")
-        return total
-
-
-def _at(columns: np.ndarray, sparse: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """A sparse row at some columns."""
-    places, values = sparse
-    row = np.zeros(len(columns), np.float32)
-    found = np.isin(places, columns, assume_unique=True)
-    row[np.searchsorted(columns, places[found])] = values[found]
-    return row
 
 
 @dataclass(frozen=True)

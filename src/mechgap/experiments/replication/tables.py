@@ -91,8 +91,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             (
                 "Internal: the gap in attention to the compiled bfs (tv, all rows). External: the "
                 "share of the trace that is predicted.",
-                "The paper's p-values imply 107 to 110 seeds, not 128. Verdicts, and what they see, "
-                "are in Fisher's z.",
+                "The paper's p-values imply 107 to 110 seeds, not 128. Verdicts, and what they "
+                "see, are in Fisher's z.",
                 _PARAMETERS,
             ),
             CORRELATIONS,
@@ -215,8 +215,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "Clusters: the cut of Ward's tree with the largest mean silhouette, if a single "
                 "Gaussian cloud of the same spread has one as large in fewer than 5 of 100 cases; "
                 "else one. The paper does not say how it counted 18 among 128.",
-                "Closest to compiled: the smallest gap of a seed to the compiled program. Between "
-                "more seeds than were trained together, distances come from fingerprints.",
+                "Closest to compiled: the smallest gap of a seed to the compiled program.",
             ),
         ),
         "stability": StabilityTable(
