@@ -41,7 +41,7 @@ class Solutions:
     silhouette: float
     """The largest mean silhouette of any cut."""
     stability: float
-    """Mean adjusted Rand index over random subsets of four fifths of the seeds."""
+    """Of that cut: mean adjusted Rand index over random subsets of four fifths of the seeds."""
     clusters_at_default_cut: int
     """Where dendrograms are usually coloured: 0.7 of the highest merge."""
     labels: Int[np.ndarray, "seeds"]
@@ -71,10 +71,9 @@ def solutions(condensed: Float[np.ndarray, "pairs"], seeds: int) -> Solutions:
         )
     square = squareform(condensed)
     tree = linkage(condensed, "ward", optimal_ordering=seeds <= 256)
-    labels, silhouette = best_clusters(square, tree)
+    cut, silhouette = best_clusters(square, tree)
     chance = one_cluster_p(square)
-    if not chance < SIGNIFICANT:
-        labels = np.ones(seeds, int)
+    labels = cut if chance < SIGNIFICANT else np.ones(seeds, int)
     at_cut = fcluster(tree, 0.7 * tree[:, 2].max(), "distance")
     return Solutions(
         distances=square,
@@ -83,7 +82,7 @@ def solutions(condensed: Float[np.ndarray, "pairs"], seeds: int) -> Solutions:
         clusters=int(labels.max()),
         one_cluster_p=chance,
         silhouette=silhouette,
-        stability=_stability(square, labels),
+        stability=_stability(square, cut),
         clusters_at_default_cut=int(at_cut.max()),
         labels=labels,
     )
