@@ -200,7 +200,7 @@ def _models(label: str, found: Along) -> list[str]:
     if stopping.pearson_r == stopping.pearson_r:  # not NaN
         lines.append(
             f"{label}: the step of the best validation score and accuracy there: "
-            f"r = {stopping.pearson_r:.2f} (p = {p_value(stopping.pearson_p)}, "
+            f"r = {stopping.pearson_r:.2f} (p: {p_value(stopping.pearson_p)}, "
             f"{stopping.n} seeds)."
         )
     return lines
