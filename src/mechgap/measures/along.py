@@ -17,7 +17,6 @@ from mechgap.measures.snapshot import Seen, Snapshot
 
 MEASURES = ("hints", "agreement", "misplaced", "tv")
 """What accuracy is held against."""
-SETS = ("deep", "test")
 
 
 @dataclass(frozen=True)
