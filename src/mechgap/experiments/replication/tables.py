@@ -347,6 +347,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "to attend to. Wrong mask: the one that it would select first of those that "
                 "do not pass. A part is used if its foil costs half of what the node could lose, "
                 "idle if it costs a tenth; beside it how many seeds.",
+                "A verdict says something only where the compiled network's is used: where that "
+                "is idle, the mechanism recovers from the foil by itself.",
                 "Networks with another number of message-passing steps than the mechanism has "
                 "phases cannot be given its attention.",
             ),
