@@ -11,8 +11,9 @@ import pytest
 from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
-from mechgap.measures.causal import Foil, accuracy_under, causal
+from mechgap.measures.causal import Causal, Foil, accuracy_under, causal
 from mechgap.measures.data import long_traces, make_data
+from mechgap.measures.foiled import foiled_hints
 from mechgap.measures.probes import probes
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
@@ -31,8 +32,12 @@ def data(compiled):
     return make_data("long", long_traces(compiled.program.task))
 
 
-def test_a_compiled_network_loses_nothing_with_the_true_attention(compiled, data):
-    found = causal(compiled.network, data)
+@pytest.fixture(scope="module")
+def found(compiled, data) -> Causal:
+    return causal(compiled.network, data, foiled_hints(data))
+
+
+def test_a_compiled_network_loses_nothing_with_the_true_attention(compiled, found):
     forced = {each.mechanism: each for each in found.mechanisms}
     mine = forced[compiled.program.name]
     assert found.own == mine.exact == 1
@@ -43,41 +48,57 @@ def test_a_compiled_network_loses_nothing_with_the_true_attention(compiled, data
     assert found.floor < 0.5
 
 
-def test_a_compiled_network_uses_every_part_of_its_program(compiled, data):
-    """Made to attend to another reached neighbour it names that one; to an unreached one, nobody
-    is reached by it."""
-    (mine,) = (m for m in causal(compiled.network, data).mechanisms
-               if m.mechanism == compiled.program.name)  # fmt: skip
-    key, mask = mine.foils["key"], mine.foils["mask"]
-    assert key.right_under_exact == mask.right_under_exact == 1
-    assert (key.verdict, key.named) == ("used", 1)
-    assert key.nodes > 20
-    assert mask.nodes > 20
-    if compiled.program.name == "bfs":  # Bellman-Ford selects again, and recovers from a mask
-        assert mask.verdict == "used"
+CONTROLS = [("bfs", "general"), ("bellman_ford", "general"), ("bfs_parent", "general"),
+            ("dfs", "stock"), ("topological_sort", "stock"), ("dijkstra", "full"),
+            ("mst_prim", "full")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "target"), CONTROLS)
+def test_a_compiled_network_uses_every_part_of_its_program(name, target):
+    """The positive control: made to attend to a foil, it predicts what the program would."""
+    program = LIBRARY[name]
+    compiled = compile_program(program, TARGETS[target], Domain.regular(program, 12))
+    data = make_data("long", long_traces(program.task, 12, 8), [program])
+    (mine,) = causal(compiled.network, data, foiled_hints(data)).mechanisms
+    parts = {(foil.phase, foil.part) for foil in mine.foils}
+    assert {phase for phase, _ in parts} == set(range(program.selections))
+    assert {part for _, part in parts} >= (
+        {"key", "mask"} if name != "topological_sort" else {"mask"}
+    )
+    for foil in mine.foils:
+        assert foil.cases > 0
+        assert foil.right_under_exact == 1
+        assert foil.verdict == "used"
+        # A mask's foil leads to states that no run of the program has: nothing is promised there.
+        assert foil.follows == 1 or (name == "bellman_ford" and foil.part == "mask")
 
 
 def test_a_part_that_a_network_does_not_read_is_idle(data):
     """An untrained network answers what it answers, whoever is attended to."""
     untrained = Network.initial(data.batch.task, jax.random.key(0), NetworkConfig(hidden_size=8))
     still = eqx.tree_at(lambda n: n.processor.value, untrained, replace_fn=_nothing)
-    for forced in causal(still, data).mechanisms:
-        for foil in forced.foils.values():
+    for forced in causal(still, data, foiled_hints(data)).mechanisms:
+        for foil in forced.foils:
             assert foil.right == foil.right_under_exact == foil.right_under_any
             assert foil.verdict == "cannot tell"
-    assert Foil(0.9, 10, 0.89, 0.9, 0.1, 0.0).verdict == "idle"
-    assert Foil(0.9, 10, 0.70, 0.9, 0.1, 0.0).verdict == "partly used"
-    assert Foil(0.9, 10, 0.30, 0.9, 0.1, 0.0).verdict == "used"
-    assert Foil(0.9, 0, math.nan, math.nan, math.nan, math.nan).verdict == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("right", "any_", "verdict"),
+    [(0.89, 0.1, "idle"), (0.7, 0.1, "partly used"), (0.3, 0.1, "used"), (0.3, 0.87, "cannot tell"),
+     (math.nan, 0.1, "cannot tell")],
+)  # fmt: skip
+def test_a_verdict_is_what_the_foil_costs_of_what_could_be_lost(right, any_, verdict):
+    exact = 0.9 if right == right else math.nan
+    assert Foil("key", 0, 10, right, exact, any_, 0.0, 0.5, 0.0).verdict == verdict
 
 
 def _nothing(module):
     return jax.tree.map(jnp.zeros_like, module)
 
 
-def test_the_floor_is_what_random_attention_cannot_change(compiled, data):
+def test_the_floor_is_what_random_attention_cannot_change(found, data):
     """The source is right whatever it attends to."""
-    found = causal(compiled.network, data)
     assert 1 / data.batch.nodes - 1e-6 <= found.floor <= min(*found.fixed.values(), found.own)
 
 

@@ -58,7 +58,8 @@ def test_a_run_is_measured(folder, capsys):
     assert compiled["deep"]["graph_accuracy"] == 1
     assert compiled["gaps"]["test"]["bfs"]["tv"] < 1e-3
     assert compiled["gaps"]["test"]["bfs"]["agreement"] == 1
-    assert compiled["causal"]["mechanisms"]["bfs"]["foils"]["key"]["verdict"] == "used"
+    foils = compiled["causal"]["mechanisms"]["bfs"]["foils"]
+    assert [(f["part"], f["verdict"]) for f in foils] == [("key", "used"), ("mask", "used")]
     assert numbers["yardsticks"]["self"]["gaps"]["test"]["bfs"]["agreement"] == 0
     closest = min(numbers["seeds"], key=lambda seed: seed["gaps"]["test"]["bfs"]["tv"])
     to_compiled = numbers["solutions"]["closest_to_compiled"]

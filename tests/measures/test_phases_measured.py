@@ -11,6 +11,7 @@ from mechgap.compiler.target import TARGETS
 from mechgap.measures.causal import causal
 from mechgap.measures.data import Data, GroundTruth, make_data
 from mechgap.measures.examples import example_run
+from mechgap.measures.foiled import foiled_hints
 from mechgap.measures.internal import internal_gap
 from mechgap.measures.run import measure_run
 from mechgap.measures.yardsticks import self_attention, uniform_attention
@@ -40,7 +41,8 @@ def one_phase(truth: GroundTruth, phase: int) -> GroundTruth:
     """A phase as a mechanism of its own."""
     here = slice(phase, None, truth.phases)
     arrays = (truth.senders, truth.acceptable, truth.updated, truth.foils)
-    return GroundTruth("phase", 1, *jax.tree.map(lambda x: x[here], arrays))
+    program = LIBRARY["bfs"]  # any that has one
+    return GroundTruth(program, *jax.tree.map(lambda x: x[here], arrays))
 
 
 def test_a_compiled_search_has_no_gap(graphs, compiled):
@@ -91,13 +93,13 @@ def test_as_many_steps_as_phases_are_compared_in_order(graphs):
 
 
 def test_forced_to_the_true_phases_a_compiled_search_loses_nothing(graphs, compiled):
-    found = causal(compiled.network, graphs)
+    foiled = foiled_hints(graphs)
+    found = causal(compiled.network, graphs, foiled)
     (mine,) = found.mechanisms
     assert found.own == mine.exact == found.tempered["hardened"] == 1
     assert found.fixed["self"] < 1
-    assert mine.foils["key"].nodes > 0
     single = Network.initial("dfs", jax.random.key(0), NetworkConfig(hidden_size=4))
-    assert causal(single, graphs).mechanisms == ()
+    assert causal(single, graphs, foiled).mechanisms == ()
 
 
 def test_examples_have_a_frame_for_every_phase(graphs):

@@ -5,9 +5,11 @@
 - α* in all rows, `uniform`, `self`;
 - *foils*: α* but for one part of the mechanism's selection, in every row where it selects. The
   foil of the `key` passes the mask and is selected last; the foil of the `mask` does not pass it
-  and would be selected first. A part is *used* if its foil costs what the network could lose. (In
-  an exact network too a part can be idle: one that selects again in every step, as Bellman-Ford,
-  recovers from a mask that was wrong once.)
+  and would be selected first. A part is *used* if its foil costs what the network could lose.
+
+A program can recover from a foil: Bellman-Ford selects again in every step. So a foil is judged by
+the hints of the very step that it is in, and among these by the ones that the program itself would
+change (`foiled`). The network comes to that step under α*.
 
 Keeping accuracy under α* does not prove that the network uses it: a node can be right whatever is
 attended to (the *floor*), and a part of α* can be idle. So every accuracy stands beside the floor,
@@ -17,6 +19,7 @@ and every α* beside its foils.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,6 +27,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from mechgap.measures.data import Data, GroundTruth
+from mechgap.measures.foiled import Foiled, FoiledHints, FoiledPart, answers
 from mechgap.measures.internal import ROWS
 from mechgap.measures.yardsticks import fixed_yardsticks, random_attention
 from mechgap.network.network import Network, unroll
@@ -38,6 +42,8 @@ Attention = Float[Array, "time batch heads receivers senders"]
 TEMPERATURES = {"hardened": 0.0, "sharper": 0.5, "softer": 2.0}
 RANDOM_ATTENTIONS = 8
 """The floor is what is right under each of so many."""
+RANDOM_STEPS = 2
+"""A hint is right under any attention if it is so under each of so many."""
 USED, IDLE, ROOM = 0.5, 0.1, 0.05
 """A part is used if its foil costs half of what could be lost, idle if a tenth; and there must be
 something to lose."""
@@ -47,28 +53,32 @@ something to lose."""
 class Foil:
     """A mechanism's attention that is wrong in one part, and what a network makes of it.
 
-    Shares are of the nodes for which a foil exists.
+    Shares are of cases: hints of a node, in the step of the foil, that the program changes by it.
     """
 
-    accuracy: float
-    """Of all nodes, as everywhere."""
-    nodes: int
-    """How many nodes were given a foil."""
+    part: str
+    """key or mask."""
+    phase: int
+    cases: int
     right: float
     """Share that is right all the same."""
     right_under_exact: float
     """Share that is right under α* itself."""
     right_under_any: float
     """Share that is right under random attention too."""
+    follows: float
+    """Share that is what the program makes of the foil."""
+    accuracy: float
+    """Of outputs, with the foil in every step."""
     named: float
-    """Share that names whom it was made to attend to, of those for whom that is not the answer;
-    NaN where outputs are no pointers."""
+    """With the foil in every step, share of outputs that name the foil that the node was last made
+    to attend to, where that is not the answer; NaN where outputs are no pointers."""
 
     @property
     def verdict(self) -> str:
         """Whether the network uses this part of the mechanism."""
         room = self.right_under_exact - self.right_under_any
-        if not self.nodes or not room >= ROOM:
+        if not room >= ROOM:
             return "cannot tell"
         lost = (self.right_under_exact - self.right) / room
         return "used" if lost >= USED else "idle" if lost <= IDLE else "partly used"
@@ -83,8 +93,8 @@ class ForcedMechanism:
     """α* in every row."""
     rows: Mapping[str, float]
     """α* in one class of rows only, and the network's own attention in all others."""
-    foils: Mapping[str, Foil]
-    """By the part of the selection that is wrong: key, mask."""
+    foils: tuple[Foil, ...]
+    """By the part that is wrong; those that change anything."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +112,12 @@ class Causal:
     """Those whose phases fit the network's message-passing steps."""
 
 
-def causal(network: Network, data: Data) -> Causal:
-    """Patch a network's attention in every way, and count what it still answers."""
+def causal(network: Network, data: Data, foiled: Foiled) -> Causal:
+    """Patch a network's attention in every way, and count what it still answers.
+
+    `foiled` is what foils would change on these graphs: `foiled_hints(data)`, the same for all
+    networks.
+    """
     nobody, everybody = _rows(network, data, False), _rows(network, data, True)
 
     def right(rows: Bool[Array, "..."], given: Attention, temperature: float = 1.0):
@@ -121,7 +135,7 @@ def causal(network: Network, data: Data) -> Causal:
         },
         fixed={name: float(right(everybody, given).score) for name, given in fixed.items()},
         mechanisms=tuple(
-            _forced(network, data, truth, always)
+            _forced(network, data, truth, foiled[truth.mechanism])
             for truth in data.truths
             if can_force(network, data, truth.attention)
         ),
@@ -129,42 +143,87 @@ def causal(network: Network, data: Data) -> Causal:
 
 
 def _forced(
-    network: Network, data: Data, truth: GroundTruth, always: Bool[Array, "batch nodes"]
+    network: Network, data: Data, truth: GroundTruth, foiled: Mapping[FoiledPart, FoiledHints]
 ) -> ForcedMechanism:
-    def right(rows: Bool[Array, "..."], senders: Int[Array, "..."]) -> "_Right":
-        given = jax.nn.one_hot(senders, data.batch.nodes)[:, :, None]
-        return _right(network, data.batch, _patch(network, data, rows, given))
-
     everybody = _rows(network, data, True)
-    exact = right(everybody, truth.senders)
+    phase_of = jnp.arange(len(truth.senders))[:, None, None] % truth.phases
+
+    def attending(senders: Int[Array, "..."], rows: Bool[Array, "..."] = everybody) -> Patch:
+        return _patch(network, data, rows, jax.nn.one_hot(senders, data.batch.nodes)[:, :, None])
+
+    def until(phase: int) -> Bool[Array, "time batch receivers"]:
+        """From the next phase on a network attends by itself."""
+        return everybody & (phase_of <= phase)
+
+    foils = {at: _FoilGiven.of(truth, data, at) for at, cases in foiled.items() if cases.cases}
+    phases = sorted({at.phase for at in foils})
+    asides = {
+        **{at: attending(given.senders, until(at.phase)) for at, given in foils.items()},
+        **{p: attending(truth.senders, until(p)) for p in phases},
+        **{
+            (p, k): _patch(network, data, until(p), random_attention(data, k))
+            for p in phases
+            for k in range(RANDOM_STEPS)
+        },
+    }
+    exact = _right(network, data.batch, attending(truth.senders), tuple(asides.values()))
+    said = {name: answers(data, hints) for name, hints in zip(asides, exact.asides, strict=True)}
+
+    def foil(at: FoiledPart, given: _FoilGiven) -> Foil:
+        cases = foiled[at]
+        anyhow = [cases.right(said[at.phase, k]) for k in range(RANDOM_STEPS)]
+        always_given = _right(network, data.batch, attending(given.senders))
+        return Foil(
+            part=at.part,
+            phase=at.phase,
+            cases=cases.cases,
+            right=cases.share(cases.right(said[at])),
+            right_under_exact=cases.share(cases.right(said[at.phase])),
+            right_under_any=cases.share(
+                {name: jnp.all(jnp.stack([a[name] for a in anyhow]), axis=0) for name in anyhow[0]}
+            ),
+            follows=cases.share(cases.follows(said[at])),
+            accuracy=float(always_given.score),
+            named=_named(data.batch, always_given.outputs, given),
+        )
+
     classes = (
         truth.updated,
         truth.active & ~truth.updated,
         ~truth.active & ~truth.updated,
     )
-    foils = {}
-    for part, foil in truth.foils._asdict().items():
-        foiled = (foil != truth.senders) & _live(data, truth)[..., None]
-        among = jnp.any(foiled, axis=0)
-        found = right(everybody, jnp.where(foiled, foil, truth.senders))
-        meant = _last(foil, foiled)
-        foils[part] = Foil(
-            accuracy=float(found.score),
-            nodes=int(jnp.sum(among)),
-            right=_share(found.nodes, among),
-            right_under_exact=_share(exact.nodes, among),
-            right_under_any=_share(always, among),
-            named=_named(data.batch, found.outputs, meant, among),
-        )
     return ForcedMechanism(
         mechanism=truth.mechanism,
         exact=float(exact.score),
         rows={
-            name: float(right(rows, truth.senders).score)
+            name: float(_right(network, data.batch, attending(truth.senders, rows)).score)
             for name, rows in zip(ROWS, classes, strict=True)
         },
-        foils=foils,
+        foils=tuple(foil(at, given) for at, given in foils.items()),
     )
+
+
+class _FoilGiven(NamedTuple):
+    """α* with a foil in one phase of every hint step."""
+
+    senders: Int[Array, "time batch nodes"]
+    wrong: Bool[Array, "time batch nodes"]
+    """Where the sender is the foil."""
+
+    @staticmethod
+    def of(truth: GroundTruth, data: Data, at: FoiledPart) -> "_FoilGiven":
+        foil = truth.foils._asdict()[at.part]
+        here = jnp.arange(len(foil))[:, None, None] % truth.phases == at.phase
+        live = jnp.repeat(data.valid, truth.phases, axis=0)[..., None]
+        wrong = (foil != truth.senders) & live & here
+        return _FoilGiven(jnp.where(wrong, foil, truth.senders), wrong)
+
+    @property
+    def last(self) -> Int[Array, "batch nodes"]:
+        """Whom each node was given the last time that it was given a foil."""
+        times = jnp.arange(len(self.wrong))[:, None, None]
+        when = jnp.argmax(jnp.where(self.wrong, times, -1), axis=0)
+        return jnp.take_along_axis(self.senders, when[None], axis=0)[0]
 
 
 class _Right(eqx.Module):
@@ -173,14 +232,28 @@ class _Right(eqx.Module):
     score: Float[Array, ""]
     nodes: Bool[Array, "batch nodes"]
     outputs: Mapping[str, Array]
+    hints: Mapping[str, Array]
+    asides: tuple[Mapping[str, Array], ...]
+    """What each step alone would have predicted with other patches."""
 
 
 @eqx.filter_jit
-def _right(network: Network, batch: Batch, patch: Patch) -> _Right:
+def _right(network: Network, batch: Batch, patch: Patch, asides: tuple[Patch, ...] = ()) -> _Right:
     steps, substeps = batch.steps, network.config.nb_msg_passing_steps
-    split = jax.tree.map(lambda x: x.reshape(steps, substeps, *x.shape[1:]), patch)
-    outputs = unroll(network, batch, training=False, patch=split).outputs
-    return _Right(output_scores(batch, outputs)["score"], right_nodes(batch, outputs), outputs)
+
+    def split(patch: Patch) -> Patch:
+        return jax.tree.map(lambda x: x.reshape(steps, substeps, *x.shape[1:]), patch)
+
+    ran = unroll(
+        network, batch, training=False, patch=split(patch), asides=[split(p) for p in asides]
+    )
+    return _Right(
+        output_scores(batch, ran.outputs)["score"],
+        right_nodes(batch, ran.outputs),
+        ran.outputs,
+        ran.hints,
+        ran.asides,
+    )
 
 
 def _patch(
@@ -203,24 +276,8 @@ def _rows(network: Network, data: Data, which: bool) -> Bool[Array, "time batch 
     return jnp.full((time, data.batch.size, data.batch.nodes), which)
 
 
-def _live(data: Data, truth: GroundTruth) -> Bool[Array, "time batch"]:
-    return jnp.repeat(data.valid, truth.phases, axis=0)
-
-
-def _last(
-    senders: Int[Array, "time batch nodes"], chosen: Bool[Array, "time batch nodes"]
-) -> Int[Array, "batch nodes"]:
-    """Whom each node was given the last time that it was chosen."""
-    when = jnp.argmax(jnp.where(chosen, jnp.arange(len(chosen))[:, None, None], -1), axis=0)
-    return jnp.take_along_axis(senders, when[None], axis=0)[0]
-
-
-def _named(
-    batch: Batch,
-    outputs: Mapping[str, Array],
-    meant: Int[Array, "batch nodes"],
-    among: Bool[Array, "batch nodes"],
-) -> float:
+def _named(batch: Batch, outputs: Mapping[str, Array], given: _FoilGiven) -> float:
+    meant, among = given.last, jnp.any(given.wrong, axis=0)
     for feature in batch.task.outputs:
         if feature.type is Type.POINTER:
             said = jnp.argmax(outputs[feature.name], axis=-1)

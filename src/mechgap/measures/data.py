@@ -40,9 +40,7 @@ class GroundTruth(eqx.Module):
     Time is hint steps times the mechanism's phases.
     """
 
-    mechanism: str = eqx.field(static=True)
-    phases: int = eqx.field(static=True)
-    """How often it selects in a hint step."""
+    program: AnyProgram = eqx.field(static=True)
     senders: Int[Array, "time batch receivers"]
     acceptable: Bool[Array, "time batch receivers senders"]
     """Whom another correct run could have chosen: ties broken otherwise."""
@@ -50,6 +48,16 @@ class GroundTruth(eqx.Module):
     """Whose state changes by whom it attends to: the rows that the algorithm is about."""
     foils: Foils
     """For every part of its selection, a sender that is wrong in that part alone."""
+
+    @property
+    def mechanism(self) -> str:
+        """Its program's name."""
+        return self.program.name
+
+    @property
+    def phases(self) -> int:
+        """How often it selects in a hint step."""
+        return self.program.selections
 
     @property
     def active(self) -> Bool[Array, "time batch receivers"]:
@@ -86,7 +94,7 @@ def ground_truth(program: AnyProgram, batch: Batch) -> GroundTruth:
     inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
     run = interpret(program, inputs, batch.steps)
     arrays = jax.tree.map(jnp.asarray, (run.senders, run.acceptable, run.updated, run.foils))
-    return GroundTruth(program.name, program.selections, *arrays)
+    return GroundTruth(program, *arrays)
 
 
 def make_data(name: str, batch: Batch, programs: Sequence[AnyProgram] | None = None) -> Data:

@@ -22,6 +22,7 @@ from mechgap.measures.correlation import Correlation, correlation
 from mechgap.measures.data import LONG_NODES, Data, long_traces, make_data
 from mechgap.measures.examples import Arrays, example_graphs, example_run
 from mechgap.measures.external import External, Margins, external
+from mechgap.measures.foiled import Foiled, foiled_hints
 from mechgap.measures.internal import Gap, internal_gap
 from mechgap.measures.probes import Probe, probes
 from mechgap.measures.snapshot import Observer, Seen
@@ -157,15 +158,18 @@ def measure_population(
     compiled = compile_reference(
         recipe, max(d.batch.nodes for d in (observer.test, *observer.deep))
     )
+    foiled = foiled_hints(data["test"])
     seeds: dict[int, NetworkMeasures] = {}
     for seed, network in networks:
         _check_shape(seed, network, recipe)
-        seeds[seed] = _measure(network, data, traced, margins, compiled, observer, of_run=True)
+        seeds[seed] = _measure(
+            *(network, data, traced, margins, compiled, observer), of_run=True, foiled=foiled
+        )
         tell("seeds", len(seeds), count)
     if not seeds:
         raise InvalidInput("there is no finished seed to measure")
     tell("yardsticks", count, count)
-    yardsticks = _yardsticks(recipe, data, traced, margins, compiled, observer)
+    yardsticks = _yardsticks(recipe, data, traced, margins, compiled, observer, foiled)
     tell("distances between solutions", count, count)
     prints = [m.fingerprint for m in seeds.values() if m.fingerprint is not None]
     names = [truth.mechanism for truth in data["test"].truths]
@@ -237,10 +241,10 @@ def _measure(
     observer: Observer,
     *,
     of_run: bool = False,
-    causally: bool = True,
+    foiled: Foiled | None = None,
 ) -> NetworkMeasures:
     """Everything about one network. A network of the run is also kept to be looked at and to be
-    compared with the others."""
+    compared with the others. Where it is known what foils change, its attention is patched."""
     test = data["test"]
     trace = run(network, test.batch)
     runs = {name: trace if name == "test" else run(network, d.batch) for name, d in data.items()}
@@ -257,7 +261,7 @@ def _measure(
         },
         traces=_traces(network, traced, margins, trace),
         deep=observer.see(network, trace.attention).deep,
-        causal=causal(network, test) if causally else None,
+        causal=causal(network, test, foiled) if foiled is not None else None,
         compiled_with_its_attention=with_ours,
         probes=probes(data["long"].batch, runs["long"]),
         fingerprint=observer.fingerprint(trace.attention) if of_run else None,
@@ -280,6 +284,7 @@ def _yardsticks(
     margins: Margins | None,
     compiled: Compiled | None,
     observer: Observer,
+    foiled: Foiled,
 ) -> dict[str, NetworkMeasures]:
     found = {}
     for name in ("uniform", "self"):
@@ -301,13 +306,14 @@ def _yardsticks(
         _measure(
             initial(recipe, jnp.int32(seed)).network,
             *(data, traced, margins, None, observer),
-            causally=False,
         )
         for seed in range(UNTRAINED)
     ]
     found["untrained"] = _mean_of(untrained)
     if compiled is not None:
-        found["compiled"] = _measure(compiled.network, data, traced, margins, None, observer)
+        found["compiled"] = _measure(
+            compiled.network, data, traced, margins, None, observer, foiled=foiled
+        )
     return found
 
 

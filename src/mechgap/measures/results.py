@@ -25,7 +25,7 @@ from mechgap.network.files import packed
 from mechgap.training.store import made_with, write_file
 
 NUMBERS, SERIES = "measures.json", "measures.safetensors"
-FORMAT = 2
+FORMAT = 3
 """Of the numbers; files of another format are to be made again."""
 FORMS = ("paper", "l1", "tv")
 """The three normalisations of the internal gap."""
@@ -157,10 +157,7 @@ def _causal(found: Causal) -> dict[str, Any]:
         forced.mechanism: {
             "exact": forced.exact,
             "rows": dict(forced.rows),
-            "foils": {
-                part: {**asdict(foil), "verdict": foil.verdict}
-                for part, foil in forced.foils.items()
-            },
+            "foils": [{**asdict(foil), "verdict": foil.verdict} for foil in forced.foils],
         }
         for forced in found.mechanisms
     }

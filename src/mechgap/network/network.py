@@ -86,6 +86,8 @@ class Unrolled(NamedTuple):
     outputs: Values
     hints: Values
     steps: Step | None
+    asides: tuple[Values, ...]
+    """For every aside, the hints that each step alone would have predicted with it."""
 
 
 class Prepared(eqx.Module):
@@ -122,6 +124,7 @@ def unroll(
     key: Key[Array, ""] | None = None,
     replace: Mapping[str, Any] | None = None,
     patch: Patch | None = None,
+    asides: Sequence[Patch] = (),
     keep_steps: bool = False,
     steps_needed: Int[Array, ""] | None = None,
 ) -> Unrolled:
@@ -129,6 +132,8 @@ def unroll(
 
     `key` is needed in training if there is dropout or partial teacher forcing. `replace` forces
     intermediate values, by the names of `Step`, each stacked over the hint steps; so is `patch`.
+    `asides` are patches that every step is also taken with, from where the run has come to without
+    them: the run goes on without them, and what they would have made it predict is returned.
     Steps from `steps_needed` on are skipped; nothing that counts may depend on them.
     """
     config, task = network.config, network.task
@@ -170,28 +175,44 @@ def unroll(
         after = prepared.processor.update(attention, projected, read.edges)
         return Message(logits, attention, forced.get("hidden", after))
 
+    def pass_messages(
+        read: Readout,
+        hidden: Array,
+        support: Array,
+        forced: Mapping[str, Any],
+        patch: Patch | None,
+    ) -> list[Message]:
+        messages = []
+        for substep in range(config.nb_msg_passing_steps):
+            here = {
+                name: value[substep] for name, value in forced.items() if name in Message._fields
+            }
+            patch_here = jax.tree.map(lambda x, k=substep: x[k], patch)
+            messages.append(process(read, hidden, support, here, patch_here))
+            hidden = messages[-1].hidden
+        return messages
+
+    def predict(read: Readout, after: Array) -> Values:
+        return prepared.hints(eqx.tree_at(lambda r: r.after, read, after))
+
     def step(carry, xs):
         hidden, hints = carry
-        time, step_key, forced, patched = xs
+        time, step_key, forced, patched, patched_aside = xs
         if config.attends_to_all:
             support = jnp.bool_(True)
         else:
             support = attention_support(network.encoders.features, {**inputs, **hints})
         support = forced.get("support", jnp.broadcast_to(support, (batch.size, nodes, nodes)))
         read = readout(hints, hidden, hidden)
-        messages = []
-        after = hidden
-        for substep in range(config.nb_msg_passing_steps):
-            here = {
-                name: value[substep] for name, value in forced.items() if name in Message._fields
-            }
-            patch_here = jax.tree.map(lambda x, k=substep: x[k], patched)
-            messages.append(process(read, after, support, here, patch_here))
-            after = messages[-1].hidden
+        messages = pass_messages(read, hidden, support, forced, patched)
+        after = messages[-1].hidden
         if training and config.dropout_prob > 0:
             after = _dropout(jax.random.fold_in(step_key, 0), config.dropout_prob, after)
-        read = eqx.tree_at(lambda r: r.after, read, after)
-        predicted = {**prepared.hints(read), **forced.get("hints", {})}
+        predicted = {**predict(read, after), **forced.get("hints", {})}
+        aside = tuple(
+            predict(read, pass_messages(read, hidden, support, forced, patch)[-1].hidden)
+            for patch in patched_aside
+        )
 
         fed = hints
         if config.encodes_hints:
@@ -209,7 +230,7 @@ def unroll(
         if keep_steps:
             stacked = Message(*(jnp.stack(x) for x in zip(*messages, strict=True)))
             kept = Step(stacked.logits, stacked.attention, stacked.hidden, support)
-        return (after, hints), (predicted, fed, after, kept)
+        return (after, hints), (predicted, fed, after, kept, aside)
 
     def step_or_skip(carry, xs):
         if steps_needed is None:
@@ -223,8 +244,8 @@ def unroll(
     carry = (hidden, truth(0) if config.encodes_hints else {})
     keys = jax.random.split(jax.random.key(0) if key is None else key, batch.steps)
     forced_steps = {name: value for name, value in replace.items() if name != "outputs"}
-    xs = (jnp.arange(batch.steps), keys, forced_steps, patch)
-    _, (predicted, fed, after, kept) = jax.lax.scan(step_or_skip, carry, xs)
+    xs = (jnp.arange(batch.steps), keys, forced_steps, patch, tuple(asides))
+    _, (predicted, fed, after, kept, aside) = jax.lax.scan(step_or_skip, carry, xs)
 
     # dm-clrs keeps a sample's output from its last true step. Here what the output's decoders
     # read is taken from that step, and they run once.
@@ -233,7 +254,7 @@ def unroll(
     hints_then = {name: value[last, sample] for name, value in fed.items()}
     read = readout(hints_then, before[last, sample], after[last, sample])
     outputs = {**prepared.outputs(read), **replace.get("outputs", {})}
-    return Unrolled(outputs, predicted, kept)
+    return Unrolled(outputs, predicted, kept, aside)
 
 
 def _like(flags: Bool[Array, "batch"], value: Array) -> Bool[Array, "batch ..."]:

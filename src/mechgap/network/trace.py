@@ -136,7 +136,7 @@ def _run(network: Network, batch: Batch, replace: Mapping[str, Any], patch: Patc
         return values.reshape(-1, *values.shape[2:])
 
     forced = {n: split(v) if n in _PER_SUBSTEP else v for n, v in replace.items()}
-    outputs, hints, steps = unroll(
+    ran = unroll(
         network,
         batch,
         training=False,
@@ -144,6 +144,7 @@ def _run(network: Network, batch: Batch, replace: Mapping[str, Any], patch: Patc
         patch=jax.tree.map(split, patch),
         keep_steps=True,
     )
+    steps = ran.steps
     assert steps is not None
     return Trace(
         task=network.task,
@@ -151,8 +152,8 @@ def _run(network: Network, batch: Batch, replace: Mapping[str, Any], patch: Patc
         logits=merge(steps.logits),
         support=steps.support,
         hidden=merge(steps.hidden),
-        hints=hints,
-        outputs=outputs,
+        hints=ran.hints,
+        outputs=ran.outputs,
         lengths=batch.lengths,
     )
 

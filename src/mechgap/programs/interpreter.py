@@ -24,7 +24,7 @@ from mechgap.programs.evaluation import (
 )
 from mechgap.programs.expressions import Name
 from mechgap.programs.language import Component, Fixpoint, GraphProgram, Kind
-from mechgap.programs.phased_interpreter import PhasedExecution, interpret_phases
+from mechgap.programs.phased_interpreter import PhasedExecution, interpret_phases, take_phases
 from mechgap.programs.phases import PhasedProgram
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Type
@@ -72,9 +72,16 @@ class Step(NamedTuple):
 
 
 def take_step(
-    program: GraphProgram, given: Mapping[str, Any], state: Mapping[str, Any], xp: Any = np
+    program: GraphProgram,
+    given: Mapping[str, Any],
+    state: Mapping[str, Any],
+    xp: Any = np,
+    attended: Any = None,
 ) -> Step:
-    """Select and update once. `xp` is the arrays' library: `numpy` or `jax.numpy`."""
+    """Select and update once. `xp` is the arrays' library: `numpy` or `jax.numpy`.
+
+    `attended` says whom each node attends to instead of whom it would select.
+    """
     adjacent = given["adj"] > 0
     support = adjacent | adjacent.swapaxes(-1, -2)
     values = pairwise(given, state)
@@ -86,6 +93,8 @@ def take_step(
     score = xp.broadcast_to(score, support.shape)
     best = xp.where(eligible, score, xp.inf).argmin(-1)
     sender = xp.where(anyone, best, xp.arange(support.shape[-1]))
+    if attended is not None:
+        sender = attended
 
     def updated(component: Component) -> Any:
         new = xp.broadcast_to(evaluate(program.update[component.name], values), support.shape)
@@ -175,6 +184,30 @@ def initial_state(program: GraphProgram, given: Mapping[str, Any]) -> Mapping[st
         name: nothing + evaluate(value, lambda at: given[at.name])
         for name, value in program.init.items()
     }
+
+
+def foiled_states(
+    program: GraphProgram | PhasedProgram,
+    inputs: Mapping[str, np.ndarray],
+    run: Execution | PhasedExecution,
+    foils: Int[np.ndarray, "time batch nodes"],
+    phase: int,
+) -> Mapping[str, Float[np.ndarray, "steps batch nodes"]]:
+    """What every hint step of a run would have led to, had it attended to other senders in a phase.
+
+    Each step starts from the run's own state, and its later phases select for themselves. By
+    component: the state after the step.
+    """
+    given = program_inputs(program, inputs, np.float64)
+    positions = np.asarray(inputs["pos"], np.float64)
+    after = []
+    for time, attended in enumerate(foils[phase :: program.selections]):
+        state = {name: values[time] for name, values in run.states.items()}
+        if isinstance(program, PhasedProgram):
+            after.append(take_phases(program, given, positions, state, {phase: attended}))
+        else:
+            after.append(take_step(program, given, state, attended=attended).state)
+    return {name: np.stack([state[name] for state in after]) for name in run.states}
 
 
 def execution_batch(program: GraphProgram, inputs: Mapping[str, np.ndarray]) -> Batch:

@@ -144,9 +144,10 @@ def _take_phase(
     given: Mapping[str, np.ndarray],
     positions: np.ndarray,
     state: State,
+    attended: np.ndarray | None = None,
 ) -> tuple[State, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The state after a phase, who was in sight of and eligible for whom, who was attended to, and
-    by what."""
+    by what. `attended` says whom each node attends to instead of whom it would select."""
     adjacent = given["adj"] > 0
     values = pairwise(given, state)
     support = adjacent | adjacent.swapaxes(-1, -2) | program.sees_all
@@ -161,11 +162,28 @@ def _take_phase(
     if phase.default is not None:
         meant = evaluate(phase.default, partial(_own, given, state))
         default = pointed(meant, positions)
-    sender = np.where(anyone, lowest, default)
+    sender = np.where(anyone, lowest, default) if attended is None else attended
     after = dict(state)
     for name, expression in phase.signal.items():
         after[name] = _at_sender(expression, values, sender)
     return after, support, eligible, sender, score
+
+
+def take_phases(
+    program: PhasedProgram,
+    given: Mapping[str, np.ndarray],
+    positions: np.ndarray,
+    state: State,
+    attended: Mapping[int, Int[np.ndarray, "batch nodes"]],
+) -> State:
+    """The components after a hint step in which nodes attend to given ones in some phases."""
+    state = dict(state)
+    for component in program.hidden:
+        for number, label in enumerate(component.classes):
+            state[label] = (state[component.name] == number) * 1.0
+    for i, phase in enumerate(program.phases):
+        state = _take_phase(program, phase, given, positions, state, attended.get(i))[0]
+    return _read(program, _conclude(program, given, positions, state))
 
 
 def _chain(

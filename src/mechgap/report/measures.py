@@ -145,8 +145,7 @@ def _show_causal(console: Console, numbers: Mapping[str, Any]) -> None:
         table.add_row(name, *(percent([flat(each)[under] for each in found]) for under in UNDER))
     console.print(table)
     forced = _table("made to attend as", "", "everywhere", *(f"only {rows} rows" for rows in ROWS))
-    foils = _table("foil", "", "nodes", "right", "right under exact", "under any", "names the foil",
-                   "verdict")  # fmt: skip
+    foils = _table("foil", "", "cases", *FOIL_COLUMNS.values(), "this part is")
     for name, found in people.items():
         for mechanism in found[0]["mechanisms"]:
             each = [one["mechanisms"][mechanism] for one in found]
@@ -156,12 +155,11 @@ def _show_causal(console: Console, numbers: Mapping[str, Any]) -> None:
                 percent([one["exact"] for one in each]),
                 *(percent([one["rows"][rows] for one in each]) for rows in ROWS),
             )
-            for part in each[0]["foils"]:
-                wrong = [one["foils"][part] for one in each]
+            for wrong in zip(*(one["foils"] for one in each), strict=True):
                 foils.add_row(
-                    f"{mechanism}, wrong {part}",
+                    f"{mechanism}, wrong {foil_name(wrong[0], each[0]['foils'])}",
                     name,
-                    f"{wrong[0]['nodes']:,.0f}",
+                    f"{wrong[0]['cases']:,}",
                     *(percent([one[key] for one in wrong]) for key in FOIL_COLUMNS),
                     verdicts(wrong),
                 )
@@ -172,7 +170,24 @@ def _show_causal(console: Console, numbers: Mapping[str, Any]) -> None:
     console.print(f"compiled network given a learned network's attention: {percent(given)}\n")
 
 
-FOIL_COLUMNS = ("right", "right_under_exact", "right_under_any", "named")
+FOIL_COLUMNS = {
+    "right": "right",
+    "right_under_exact": "under exact",
+    "right_under_any": "under any",
+    "follows": "follows",
+    "accuracy": "accuracy",
+    "named": "names the foil",
+}
+
+
+def foil_name(foil: Mapping[str, Any], all_foils: Sequence[Mapping[str, Any]]) -> str:
+    """The part that is wrong, and its phase if there are several.
+
+    >>> foil_name({"part": "key", "phase": 1}, [{"phase": 0}, {"phase": 1}])
+    'key in phase 2'
+    """
+    several = any(other["phase"] for other in all_foils)
+    return f"{foil['part']} in phase {foil['phase'] + 1}" if several else foil["part"]
 
 
 def verdicts(foils: Sequence[Mapping[str, Any]]) -> str:

@@ -1,6 +1,6 @@
-"""The table of causes: does a network use what it attends to?"""
+"""The tables of causes: does a network use what it attends to?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,68 +10,88 @@ from mechgap.experiments.replication.kinds import TableOfRows, measures_of
 from mechgap.experiments.replication.objectives import missing
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.internal import ROWS
+from mechgap.report.measures import FOIL_COLUMNS, flat, foil_name, verdicts
 
 _UNDER = ("own", "hardened", "sharper", "softer", "uniform", "self", "floor")
 
 
 @dataclass(frozen=True)
 class CausalTable(TableOfRows):
-    """Accuracy when attention is replaced, and which parts of a mechanism are used."""
+    """Accuracy when attention is replaced."""
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
-        """Means over seeds, and for every foil how many seeds use what it lacks."""
+        """Means over seeds."""
         head = ("", "mechanism", *(f"{under} (%)" for under in _UNDER), "exact (%)",
-                *(f"exact in {rows} rows only (%)" for rows in ROWS),
-                "wrong key: right, named (%)", "key", "wrong mask: right (%)", "mask",
-                "seeds")  # fmt: skip
+                *(f"exact in {rows} rows only (%)" for rows in ROWS), "seeds")  # fmt: skip
         rows, data = [], []
-        for row in self.rows:
-            measures = measures_of(results, row.population)
-            known = [r for r in (measures or {"seeds": []})["seeds"] if r.get("causal")]
-            if measures is None or not known:
-                empty = ["-"] * (len(head) - 4)
-                rows.append((row.label, "-", missing(row.population, results), *empty, "0"))
+        for label, mechanism, found in _people(self, results):
+            if not found:
+                rows.append((label, "-", mechanism, *["-"] * (len(head) - 4), "0"))
                 continue
-            people = {row.label: [r["causal"] for r in known]}
-            compiled = measures["yardsticks"].get("compiled")
-            if compiled and compiled.get("causal"):
-                people[f"{row.population.task}, compiled"] = [compiled["causal"]]
-            for label, each in people.items():
-                for mechanism in each[0]["mechanisms"] or (None,):
-                    cells, numbers = _causal_cells(each, mechanism)
-                    rows.append((label, mechanism or "-", *cells, str(len(each))))
-                    data.append({"row": label, "mechanism": mechanism, **numbers})
+            numbers = {under: _mean([flat(c)[under] for c in found]) for under in _UNDER}
+            forced = [c["mechanisms"][mechanism] for c in found if mechanism in c["mechanisms"]]
+            numbers["exact"] = _mean([f["exact"] for f in forced])
+            numbers |= {f"exact in {r}": _mean([f["rows"][r] for f in forced]) for r in ROWS}
+            rows.append((label, mechanism or "-", *map(_number, numbers.values()), str(len(found))))
+            data.append({"row": label, "mechanism": mechanism, **numbers})
         return Rendered(name, self.caption, head, rows, self.remarks, data)
 
 
-def _causal_cells(
-    found: Sequence[Mapping[str, Any]], mechanism: str | None
-) -> tuple[list[str], dict[str, Any]]:
-    def mean(values: Sequence[float | None]) -> float | None:
-        known = [v for v in values if v is not None]
-        return 100 * sum(known) / len(known) if known else None
+@dataclass(frozen=True)
+class FoilTable(TableOfRows):
+    """Which parts of a mechanism a network uses."""
 
-    flat = [{**c, **c["tempered"], **c["fixed"]} for c in found]
-    numbers: dict[str, Any] = {under: mean([f[under] for f in flat]) for under in _UNDER}
-    if mechanism is None:
-        return [*map(_number, numbers.values()), *["-"] * 8], numbers
-    forced = [c["mechanisms"][mechanism] for c in found]
-    numbers["exact"] = mean([f["exact"] for f in forced])
-    numbers |= {f"exact in {r}": mean([f["rows"][r] for f in forced]) for r in ROWS}
-    cells = [*map(_number, numbers.values())]
-    for part in ("key", "mask"):
-        foils = [f["foils"][part] for f in forced]
-        verdicts = [foil["verdict"] for foil in foils]
-        numbers[part] = {
-            "right": mean([foil["right"] for foil in foils]),
-            "named": mean([foil["named"] for foil in foils]),
-            "verdicts": {v: verdicts.count(v) for v in dict.fromkeys(verdicts)},
-        }
-        right = _number(numbers[part]["right"])
-        named = f", {_number(numbers[part]['named'])}" if part == "key" else ""
-        counts = numbers[part]["verdicts"].items()
-        cells += [f"{right}{named}", ", ".join(f"{v} {n}" for v, n in counts)]
-    return cells, numbers
+    def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
+        """Means over seeds, and how many seeds use the part."""
+        head = ("", "mechanism", "wrong", "cases",
+                *(f"{title} (%)" for title in FOIL_COLUMNS.values()), "this part is",
+                "seeds")  # fmt: skip
+        rows, data = [], []
+        for label, mechanism, found in _people(self, results):
+            forced = [c["mechanisms"][mechanism] for c in found if mechanism in c["mechanisms"]]
+            forced = [f for f in forced if f["foils"]]
+            if not forced:
+                continue
+            for foils in zip(*(f["foils"] for f in forced), strict=True):
+                wrong = foil_name(foils[0], forced[0]["foils"])
+                numbers = {key: _mean([f[key] for f in foils]) for key in FOIL_COLUMNS}
+                rows.append(
+                    (label, mechanism, wrong, f"{foils[0]['cases']:,}",
+                     *map(_number, numbers.values()), verdicts(foils), str(len(foils)))
+                )  # fmt: skip
+                data.append(
+                    {"row": label, "mechanism": mechanism, "part": foils[0]["part"],
+                     "phase": foils[0]["phase"], "cases": foils[0]["cases"], **numbers,
+                     "verdicts": [f["verdict"] for f in foils]}
+                )  # fmt: skip
+        return Rendered(name, self.caption, head, rows, self.remarks, data)
+
+
+def _people(
+    table: TableOfRows, results: Path
+) -> Iterator[tuple[str, str, Sequence[Mapping[str, Any]]]]:
+    """Every population with every mechanism, and the compiled network beside it.
+
+    Where nothing is measured: nobody, and what is missing instead of the mechanism.
+    """
+    for row in table.rows:
+        measures = measures_of(results, row.population)
+        known = [r for r in (measures or {"seeds": []})["seeds"] if r.get("causal")]
+        if measures is None or not known:
+            yield row.label, missing(row.population, results), []
+            continue
+        people = {row.label: [r["causal"] for r in known]}
+        compiled = measures["yardsticks"].get("compiled")
+        if compiled and compiled.get("causal"):
+            people[f"{row.population.task}, compiled"] = [compiled["causal"]]
+        for label, each in people.items():
+            for mechanism in each[0]["mechanisms"] or ("",):
+                yield label, mechanism, each
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return 100 * sum(known) / len(known) if known else None
 
 
 def _number(value: float | None) -> str:

@@ -13,7 +13,7 @@ from mechgap.measures.plain import rounded
 from mechgap.measures.results import load_results
 from mechgap.training.store import DATABASE, Store, write_file
 
-FORMAT = 2
+FORMAT = 3
 _KEPT = ("accuracy", "graph_accuracy", "external", "nearest", "deep", "causal",
          "compiled_with_its_attention")  # fmt: skip
 _KEPT_OF_GAPS = ("agreement", "agreement_strict", "misplaced", "tv", "sharpness", "parts")

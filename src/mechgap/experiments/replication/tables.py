@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from mechgap.experiments.replication.accuracies import AccuracyTable, Contrast
-from mechgap.experiments.replication.causes import CausalTable
+from mechgap.experiments.replication.causes import CausalTable, FoilTable
 from mechgap.experiments.replication.correlations import AlongTable, CorrelationTable
 from mechgap.experiments.replication.ends import EndsTable
 from mechgap.experiments.replication.kinds import Row, SolutionsTable, Table
@@ -341,16 +341,26 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "hardened to its largest entry, at half and twice the temperature, uniform, self, "
                 "the exact mechanism's in all rows or in one class of rows only. Floor: nodes "
                 "that are right under each of eight random attentions.",
-                "Wrong key: wherever the mechanism selects, the sender that it would "
-                "select last of those that pass its mask; of the nodes for which there is one, "
-                "the share that is right all the same, and the share that names whom it was made "
-                "to attend to. Wrong mask: the one that it would select first of those that "
-                "do not pass. A part is used if its foil costs half of what the node could lose, "
-                "idle if it costs a tenth; beside it how many seeds.",
-                "A verdict says something only where the compiled network's is used: where that "
-                "is idle, the mechanism recovers from the foil by itself.",
                 "Networks with another number of message-passing steps than the mechanism has "
                 "phases cannot be given its attention.",
+            ),
+        ),
+        "foils": FoilTable(
+            "Beyond the paper: which parts of the mechanism does it use?",
+            _GAPS,
+            (
+                "A foil is a wrong sender in one phase of one step, which the network comes to "
+                "under the exact attention. Wrong key: of those that pass the mask, the one that "
+                "would be selected last. Wrong mask: of those that do not pass, the one that "
+                "would be selected first. Cases: the hints of that step which the program itself "
+                "changes by the foil.",
+                "Right: of these, the share that the network still predicts rightly; under exact: "
+                "without the foil; under any: under each of two random attentions; follows: "
+                "predicted as the program has them with the foil. Accuracy and names the foil: of "
+                "outputs, with the foil in every step. A part is used if its foil costs half of "
+                "what could be lost (right under exact less right under any), idle if it costs a "
+                "tenth; where less than 5 % could be lost, one cannot tell. Beside it how many "
+                "seeds.",
             ),
         ),
         "correlations_elsewhere": CorrelationTable(

@@ -17,6 +17,7 @@ from mechgap.report.measures import (
     YARDSTICKS,
     clusters_sentence,
     flat,
+    foil_name,
     list_correlations,
     p_value,
     percent,
@@ -155,9 +156,9 @@ def causal(results: Results) -> str:
                      *(percent([c["rows"][rows] for c in each]) for rows in ROWS)],
                 )
             )  # fmt: skip
-            for part in each[0]["foils"]:
-                wrong = [c["foils"][part] for c in each]
+            for wrong in zip(*(c["foils"] for c in each), strict=True):
                 cells = [percent([w[key] for w in wrong]) for key in FOIL_COLUMNS]
+                part = foil_name(wrong[0], each[0]["foils"])
                 foils.append(
                     (f"{name}, {mechanism} with a wrong {part}", [*cells, verdicts(wrong)])
                 )
@@ -166,14 +167,15 @@ def causal(results: Results) -> str:
     if forced:
         in_rows = [f"only in {rows} rows" for rows in ROWS]
         parts.append(table(["accuracy when made to attend", "everywhere", *in_rows], forced))
-        head = ["foils", "right", "right under exact", "under any attention", "names the foil",
-                "this part is"]  # fmt: skip
-        parts.append(table(head, foils))
+        parts.append(table(["foils", *FOIL_COLUMNS.values(), "this part is"], foils))
     note = (
         "Floor: nodes that are right under each of eight random attentions. A foil is the "
-        "mechanism's attention with one part of its selection wrong, wherever it selects: "
+        "mechanism's attention with one part of its selection wrong: "
         "a sender that passes the mask but would be selected last (key), or one that does not pass "
-        "it and would be selected first (mask). A part is used if its foil costs half of what the "
-        f"node could lose. The compiled network, given a learned network's attention: {given}."
+        "it and would be selected first (mask). Of the hints that the program itself changes by "
+        "the foil, in the same step: the share that is right all the same, is right under the "
+        "exact attention, under any, and follows the program; of outputs, with the foil in every "
+        "step: accuracy, and the share that names the foil. A part is used if its foil costs half "
+        f"of what could be lost. The compiled network, given a learned network's attention: {given}"
     )
     return "".join(parts) + f'<p class="quiet">{escape(note)}</p>'
