@@ -22,7 +22,7 @@ from mechgap.compiler.target import TARGETS
 from mechgap.compiler.verify import Verification, posed_batch, verify
 from mechgap.errors import InvalidInput
 from mechgap.programs.library import LIBRARY
-from mechgap.programs.phases import PhasedProgram
+from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import make_batch
 from mechgap.tasks.specs import get_task
@@ -156,7 +156,7 @@ def main() -> None:
                 size = nodes if target.pre_attention_bias else 64
                 try:
                     # Layer norm depends on how many units it spans; nothing else does.
-                    enough = 80 if isinstance(program, PhasedProgram) else 8
+                    enough = 80 if isinstance(program, Program) else 8
                     hidden = 128 if target.layer_norm else enough
                     compiled = compile_program(
                         program, target, Domain.regular(program, size), hidden_size=hidden

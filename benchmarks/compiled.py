@@ -18,11 +18,11 @@ from mechgap.compiler.target import TARGETS, Target
 from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
 from mechgap.errors import InvalidInput
 from mechgap.programs.library import LIBRARY
-from mechgap.programs.phases import AnyProgram
+from mechgap.programs.program import Program
 from mechgap.tasks.official import official
 
 
-def smallest_hidden_size(program: AnyProgram, target: Target, domain: Domain) -> int | None:
+def smallest_hidden_size(program: Program, target: Target, domain: Domain) -> int | None:
     for hidden in (4, 6, 8, 16, 28, 32, 40, 64, 128):
         try:
             compile_program(program, target, domain, hidden_size=hidden)
@@ -32,7 +32,7 @@ def smallest_hidden_size(program: AnyProgram, target: Target, domain: Domain) ->
     return None
 
 
-def row(program: AnyProgram, target: Target, graphs: int) -> dict[str, Any]:
+def row(program: Program, target: Target, graphs: int) -> dict[str, Any]:
     found: dict[str, Any] = {"program": program.name, "target": target.name}
     domain = Domain.regular(program, 64)
     try:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mechgap.network.trace import Trace as Trace
     from mechgap.network.trace import run as run
     from mechgap.programs.interpreter import interpret as interpret
-    from mechgap.programs.language import GraphProgram as GraphProgram
     from mechgap.programs.library import LIBRARY as LIBRARY
+    from mechgap.programs.program import GraphProgram as GraphProgram
     from mechgap.tasks.batch import Batch as Batch
     from mechgap.tasks.graphs import from_graphs as from_graphs
     from mechgap.tasks.official import official as official
@@ -41,7 +41,7 @@ _HOME = {
     "from_graphs": "tasks.graphs",
     "output_scores": "tasks.scores",
     "hint_scores": "tasks.scores",
-    "GraphProgram": "programs.language",
+    "GraphProgram": "programs.program",
     "LIBRARY": "programs.library",
     "interpret": "programs.interpreter",
     "Domain": "compiler.domain",

@@ -24,7 +24,6 @@ from mechgap.compiler.files import save_compiled, save_for_dm_clrs
 from mechgap.compiler.target import TARGETS, get_target
 from mechgap.network.files import load_network
 from mechgap.programs.expressions import edge, init, other, self
-from mechgap.programs.language import GraphProgram
 from mechgap.programs.library import LIBRARY, bellman_ford, bfs
 
 
@@ -40,7 +39,7 @@ def test_affine_forms():
 def test_facts_about_the_library():
     facts = {}
     for program in LIBRARY.values():
-        if not isinstance(program, GraphProgram):
+        if not program.is_short:
             continue
         mask = read_mask(program)
         facts[program.name] = (

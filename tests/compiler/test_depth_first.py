@@ -19,7 +19,7 @@ from mechgap.errors import InvalidInput
 from mechgap.network.trace import run
 from mechgap.programs.depth_first import clock, dfs_full
 from mechgap.programs.expressions import edge, other, self, where
-from mechgap.programs.phased_interpreter import PhasedExecution
+from mechgap.programs.interpreter import Execution
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import make_batch
@@ -89,7 +89,7 @@ def test_any_graph_at_positions_as_close_as_allowed():
 def test_times_are_as_exact_as_certified():
     network, batch = compiled(), official("dfs", "test")[:4]
     meaning, _ = network.interpreted(batch)
-    assert isinstance(meaning, PhasedExecution)
+    assert isinstance(meaning, Execution)
     assert isinstance(network.certificate, PhasedCertificate)
     certified = network.certificate.errors(batch.steps)
     assert max(certified[name] for name in ("d", "f", "clock")) < 5e-4  # a tick is 0.01
@@ -137,12 +137,12 @@ tick, enter = dfs_full.phases[3:]
 
 def ticking(**change):
     phases = list(dfs_full.phases)
-    phases[3] = replace(tick, signal={**tick.signal, **change})
+    phases[3] = replace(tick, update={**tick.update, **change})
     return {"phases": tuple(phases)}
 
 
 def entering(**change):
-    enters = replace(enter, signal={**enter.signal, **change})
+    enters = replace(enter, update={**enter.update, **change})
     return {"phases": (*dfs_full.phases[:4], enters)}
 
 

@@ -22,9 +22,9 @@ from mechgap.network.files import load_network
 from mechgap.network.trace import run
 from mechgap.programs.depth_first import dfs
 from mechgap.programs.expressions import edge, other, self, where
-from mechgap.programs.language import minimum
+from mechgap.programs.interpreter import Execution
 from mechgap.programs.library import LIBRARY
-from mechgap.programs.phased_interpreter import PhasedExecution
+from mechgap.programs.phases import minimum
 from mechgap.programs.queues import dijkstra, mst_prim
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
@@ -138,7 +138,7 @@ def test_the_certificate_says_how_close_values_may_be():
 def test_numbers_are_as_exact_as_certified():
     network, batch = compiled(dijkstra), official("dijkstra", "test")
     meaning, reasons = network.interpreted(batch)
-    assert isinstance(meaning, PhasedExecution)
+    assert isinstance(meaning, Execution)
     assert isinstance(network.certificate, PhasedCertificate)
     inside = ~np.any(list(reasons.values()), axis=0)
     steps = batch.max_hints - 1
@@ -195,11 +195,11 @@ def relaxing(**change):
 
 
 def signalling(**change):
-    return relaxing(signal={**relax.signal, **change})
+    return relaxing(update={**relax.update, **change})
 
 
 REACHED = other.done & ~self.start
-LATER = {name: value for name, value in relax.signal.items() if name != "dist"}
+LATER = {name: value for name, value in relax.update.items() if name != "dist"}
 
 
 @pytest.mark.parametrize(
@@ -208,17 +208,17 @@ LATER = {name: value for name, value in relax.signal.items() if name != "dist"}
         (taking(select=minimum(self.dist)), "unknown-selection"),
         (taking(select=minimum(other.done & other.queued)), "unknown-selection"),
         (taking(mask=other.queued & edge.loop), "mask-not-a-conjunction"),
-        (taking(signal={**take.signal, "taken": other.queued & edge.link}), "edge-information"),
+        (taking(update={**take.update, "taken": other.queued & edge.link}), "edge-information"),
         (signalling(dist=other.dist + edge.weight), "unknown-number"),
         (signalling(dist=where(REACHED, 2 * other.dist, 0)), "unknown-number"),
         (signalling(dist=where(REACHED, edge.weight - other.dist, 0)), "unknown-number"),
         (signalling(dist=where(other.done | self.start, edge.weight, 0)), "unknown-number"),
         (signalling(dist=where(REACHED, edge.weight, 1)), "unknown-number"),
-        ({"phases": (replace(take, signal={**take.signal, "dist": relax.signal["dist"]}),
-                     replace(relax, signal=LATER))}, "unknown-number"),
-        (taking(signal={**take.signal, "taken": other.queued & ~edge.loop}), "not-alternatives"),
+        ({"phases": (replace(take, update={**take.update, "dist": relax.update["dist"]}),
+                     replace(relax, update=LATER))}, "unknown-number"),
+        (taking(update={**take.update, "taken": other.queued & ~edge.loop}), "not-alternatives"),
         (signalling(dist=where(REACHED & edge.loop, edge.weight, 0)), "unknown-number"),
-        (taking(signal={**take.signal, "done": other.queued & edge.loop | self.done}), "too-early"),
+        (taking(update={**take.update, "done": other.queued & edge.loop | self.done}), "too-early"),
         ({"init": {**dijkstra.init, "taken": self.start}}, "not-a-hint"),
     ],
 )  # fmt: skip

@@ -20,10 +20,10 @@ from mechgap.compiler.verify import fresh_graphs, verify
 from mechgap.errors import InvalidInput
 from mechgap.network.files import load_network
 from mechgap.network.trace import run
+from mechgap.programs.conclusions import becomes, first
 from mechgap.programs.depth_first import dfs, target
 from mechgap.programs.expressions import edge, equal, other, self, where
-from mechgap.programs.language import maximum, minimum
-from mechgap.programs.phases import becomes, first
+from mechgap.programs.phases import maximum, minimum
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import make_batch
@@ -210,7 +210,7 @@ def changed(i, **change):
 
 
 def signalling(i, **change):
-    return changed(i, signal={**dfs.phases[i].signal, **change})
+    return changed(i, update={**dfs.phases[i].update, **change})
 
 
 def concluding(**change):
@@ -230,9 +230,9 @@ def concluding(**change):
         (changed(0, mask=other.finished & equal(other.s_prev, self.idx)), "unknown-comparison"),
         (signalling(1, found=self.active & edge.link), "edge-information-needed"),
         ({"output": {"pi": target}}, "not-predictable"),
-        (changed(2, default=self.target), "default-not-a-hint"),
+        (changed(2, otherwise=self.target), "default-not-a-hint"),
         ({"phases": (dfs.phases[0], dfs.phases[2], dfs.phases[1])}, "not-predictable"),
-        ({"phases": (dfs.phases[2], replace(dfs.phases[0], default=self.pi), dfs.phases[1])},
+        ({"phases": (dfs.phases[2], replace(dfs.phases[0], otherwise=self.pi), dfs.phases[1])},
          "default-too-late"),
         (signalling(2, pi=other.pi), "unknown-pointer"),
         (signalling(1, target=self.idx), "unknown-pointer"),

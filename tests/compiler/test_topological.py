@@ -11,8 +11,8 @@ from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
 from mechgap.compiler.verify import fresh_graphs, verify
 from mechgap.errors import InvalidInput
+from mechgap.programs.conclusions import linked
 from mechgap.programs.expressions import edge, other, self, where
-from mechgap.programs.phases import linked
 from mechgap.programs.topological import topological_sort
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
@@ -104,9 +104,12 @@ def concluding(**change):
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        (choosing(default=where(self.black, self.topo, self.s_prev)), "default-elsewhere"),
-        (entering(default=where(self.black & self.s, self.topo, self.s_prev)), "default-elsewhere"),
-        (entering(default=where(self.black, self.topo, self.target)), "default-not-a-hint"),
+        (choosing(otherwise=where(self.black, self.topo, self.s_prev)), "default-elsewhere"),
+        (
+            entering(otherwise=where(self.black & self.s, self.topo, self.s_prev)),
+            "default-elsewhere",
+        ),
+        (entering(otherwise=where(self.black, self.topo, self.target)), "default-not-a-hint"),
         (concluding(topo=linked(self.finished, self.tail, self.target)), "unknown-conclusion"),
         (concluding(topo=linked(~self.finished, self.tail, self.idx)), "unknown-conclusion"),
         (choosing(mask=self.active & edge.link & other.white | self.s), "mask-not-a-conjunction"),

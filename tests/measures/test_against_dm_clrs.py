@@ -16,7 +16,6 @@ from jax.experimental import io_callback
 from mechgap.interop.dm_clrs import baseline_model, from_feedback, official_feedback, to_haiku
 from mechgap.measures.causal import causal
 from mechgap.measures.data import make_data
-from mechgap.measures.foiled import foiled_hints
 from mechgap.measures.internal import internal_gap
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
@@ -133,5 +132,5 @@ def test_accuracy_under_its_own_attention_is_dm_clrs_s(sharp, captured):
     _, batch, pi = captured
     data = make_data("validation", batch, ())
     truth = np.asarray(batch.outputs["pi"])
-    own = causal(sharp, data, foiled_hints(data)).own
+    own = causal(sharp, data).own
     assert own == pytest.approx(np.mean(pi == truth), abs=1e-6)

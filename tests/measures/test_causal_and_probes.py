@@ -13,7 +13,6 @@ from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
 from mechgap.measures.causal import Causal, Foil, accuracy_under, causal
 from mechgap.measures.data import long_traces, make_data
-from mechgap.measures.foiled import foiled_hints
 from mechgap.measures.probes import probes
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
@@ -34,7 +33,7 @@ def data(compiled):
 
 @pytest.fixture(scope="module")
 def found(compiled, data) -> Causal:
-    return causal(compiled.network, data, foiled_hints(data))
+    return causal(compiled.network, data)
 
 
 def test_a_compiled_network_loses_nothing_with_the_true_attention(compiled, found):
@@ -59,7 +58,7 @@ def test_a_compiled_network_uses_every_part_of_its_program(name, target):
     program = LIBRARY[name]
     compiled = compile_program(program, TARGETS[target], Domain.regular(program, 12))
     data = make_data("long", long_traces(program.task, 12, 8), [program])
-    (mine,) = causal(compiled.network, data, foiled_hints(data)).mechanisms
+    (mine,) = causal(compiled.network, data).mechanisms
     parts = {(foil.phase, foil.part) for foil in mine.foils}
     assert {phase for phase, _ in parts} == set(range(program.selections))
     assert {part for _, part in parts} >= (
@@ -77,7 +76,7 @@ def test_a_part_that_a_network_does_not_read_is_idle(data):
     """An untrained network answers what it answers, whoever is attended to."""
     untrained = Network.initial(data.batch.task, jax.random.key(0), NetworkConfig(hidden_size=8))
     still = eqx.tree_at(lambda n: n.processor.value, untrained, replace_fn=_nothing)
-    for forced in causal(still, data, foiled_hints(data)).mechanisms:
+    for forced in causal(still, data).mechanisms:
         for foil in forced.foils:
             assert foil.right == foil.right_under_exact == foil.right_under_any
             assert foil.verdict == "cannot tell"

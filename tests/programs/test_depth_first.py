@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from mechgap.programs.components import Kind
 from mechgap.programs.depth_first import dfs, dfs_full
 from mechgap.programs.evaluation import pointed
 from mechgap.programs.interpreter import interpret
-from mechgap.programs.language import Kind
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
 from mechgap.tasks.specs import get_task

@@ -5,10 +5,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from mechgap.programs import expressions, language, phases
+import mechgap.lang
+from mechgap.programs.components import Kind
 from mechgap.programs.evaluation import pointed
 from mechgap.programs.interpreter import execution_batch, interpret
-from mechgap.programs.language import Kind
 from mechgap.programs.library import (
     LIBRARY,
     reachability,
@@ -16,7 +16,6 @@ from mechgap.programs.library import (
     strongest_neighbour,
 )
 from mechgap.programs.validate import problems
-from mechgap.programs.validate_phases import phase_problems
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import sample
 
@@ -27,11 +26,10 @@ def arrays(batch):
 
 @pytest.mark.parametrize("program", LIBRARY.values(), ids=lambda p: p.name)
 def test_programs_print_back_as_themselves(program):
-    scope = {**vars(language), **vars(phases), **vars(expressions)}
+    scope = dict(vars(mechgap.lang))
     exec(str(program), scope)
     assert scope[program.name] == program
-    phased = isinstance(program, phases.PhasedProgram)
-    assert list(phase_problems(program) if phased else problems(program)) == []
+    assert list(problems(program)) == []
 
 
 @pytest.mark.parametrize("split", ["validation", "test"])

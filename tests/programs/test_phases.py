@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from mechgap.programs.components import Bool, Class, Float, Kind, Pointer
+from mechgap.programs.conclusions import becomes, first, grows
 from mechgap.programs.depth_first import dfs, pi
 from mechgap.programs.evaluation import pointed
 from mechgap.programs.expressions import edge, equal, init, other, self, where
 from mechgap.programs.interpreter import interpret
-from mechgap.programs.language import Bool, Class, Float, Kind, Pointer
-from mechgap.programs.phases import becomes, first, grows
-from mechgap.programs.validate_phases import phase_problems
+from mechgap.programs.validate import problems
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import sample
@@ -26,7 +26,7 @@ CLAIMED = [name for name in dfs.hints if name not in dfs.unclaimed]
 def assert_traced(batch):
     """The interpreter has every claimed hint of every step, and the output."""
     inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
-    run = interpret(dfs, inputs)
+    run = interpret(dfs, inputs, batch.steps)
     for name in CLAIMED:
         component, truth = dfs.hints[name], np.asarray(batch.hints[name])
         state = run.states[component.name][: len(truth)]
@@ -130,15 +130,14 @@ def concluding(**change):
         (changed(1, mask=self.active & other.time), "wrong-side"),
         (changed(1, mask=other.idx), "wrong-kind"),
         (changed(1, mask=other.white & other.pi), "wrong-kind"),
-        (changed(1, default=self.active), "wrong-kind"),
+        (changed(1, otherwise=self.active), "wrong-kind"),
         (changed(0, mask=other.finished & equal(other.white, self.idx)), "wrong-kind"),
-        (changed(1, signal={**choose.signal, "found": other.idx}), "wrong-kind"),
-        (changed(1, signal={**choose.signal, "lost": self.active}), "unknown-component"),
+        (changed(1, update={**choose.update, "found": other.idx}), "wrong-kind"),
+        (changed(1, update={**choose.update, "lost": self.active}), "unknown-component"),
         ({"hints": {**dfs.hints, "color": pi}}, "wrong-kind"),
-        ({"hints": {"pi_h": pi}}, "unexplained-hint"),
         ({"unclaimed": {**dfs.unclaimed, "w": "nobody asks"}}, "unknown-hint"),
         ({"output": {"pi": Pointer("parent")}}, "unknown-component"),
     ],
 )
 def test_each_problem_has_a_name(change, name):
-    assert name in [problem.name for problem in phase_problems(replace(dfs, **change))]
+    assert name in [problem.name for problem in problems(replace(dfs, **change))]

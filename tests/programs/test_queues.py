@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mechgap.programs.components import Bool, Float, Kind
 from mechgap.programs.evaluation import pointed
 from mechgap.programs.expressions import edge, init, other, self, where
 from mechgap.programs.interpreter import interpret
-from mechgap.programs.language import Bool, Float, Kind, minimum
+from mechgap.programs.phases import minimum
 from mechgap.programs.queues import dijkstra, mst_prim
-from mechgap.programs.validate_phases import phase_problems
+from mechgap.programs.validate import problems
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
 from weighted_graphs import weighted
@@ -78,18 +79,17 @@ take, relax = dijkstra.phases
 
 
 def taking(**change):
-    return {"phases": (replace(take, signal={**take.signal, **change}), relax)}
+    return {"phases": (replace(take, update={**take.update, **change}), relax)}
 
 
 def relaxing(**change):
-    return {"phases": (take, replace(relax, signal={**relax.signal, **change}))}
+    return {"phases": (take, replace(relax, update={**relax.update, **change}))}
 
 
 @pytest.mark.parametrize(
     ("change", "name"),
     [
         ({"init": {"lost": init.start}}, "unknown-component"),
-        ({"init": {"dist": init.start}}, "wrong-kind"),
         ({"init": {"queued": init.idx}}, "wrong-kind"),
         ({"init": {"queued": self.done}}, "wrong-side"),
         (relaxing(dist=where(other.dist, edge.weight, 0)), "wrong-kind"),
@@ -102,4 +102,4 @@ def relaxing(**change):
     ],
 )
 def test_each_problem_has_a_name(change, name):
-    assert name in [problem.name for problem in phase_problems(replace(dijkstra, **change))]
+    assert name in [problem.name for problem in problems(replace(dijkstra, **change))]

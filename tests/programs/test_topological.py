@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from mechgap.programs.components import Kind
+from mechgap.programs.conclusions import linked
 from mechgap.programs.evaluation import pointed
 from mechgap.programs.expressions import other, self, where
 from mechgap.programs.interpreter import interpret
-from mechgap.programs.language import Kind
-from mechgap.programs.phases import linked
 from mechgap.programs.topological import topological_sort
-from mechgap.programs.validate_phases import phase_problems
+from mechgap.programs.validate import problems
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
 
@@ -84,13 +84,13 @@ def concluding(**change):
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        (entering(default=where(self.idx, self.topo, self.s_prev)), "wrong-kind"),
-        (entering(default=where(self.black, self.topo, self.head)), "wrong-kind"),
-        (entering(default=where(self.black, self.topo, self.idx + 1)), "wrong-kind"),
+        (entering(otherwise=where(self.idx, self.topo, self.s_prev)), "wrong-kind"),
+        (entering(otherwise=where(self.black, self.topo, self.head)), "wrong-kind"),
+        (entering(otherwise=where(self.black, self.topo, self.idx + 1)), "wrong-kind"),
         (concluding(topo=linked(self.finished, self.seen, self.idx)), "wrong-kind"),
         (concluding(topo=linked(self.finished, other.tail, self.idx)), "wrong-side"),
         (concluding(head=linked(self.finished, self.tail, self.idx)), "wrong-kind"),
     ],
 )
 def test_each_problem_has_a_name(change, name):
-    assert name in [p.name for p in phase_problems(replace(topological_sort, **change))]
+    assert name in [p.name for p in problems(replace(topological_sort, **change))]

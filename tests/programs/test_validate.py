@@ -1,16 +1,16 @@
 """Every reason at once, by name."""
 
-from dataclasses import replace
-
 import pytest
 
+from changed_programs import changed
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
+from mechgap.programs.components import Bool, Pointer
 from mechgap.programs.expressions import edge, init, other, self, zero
-from mechgap.programs.language import Bool, Pointer, minimum
 from mechgap.programs.library import bellman_ford, bfs, pi, visit
 from mechgap.programs.load import find_program
+from mechgap.programs.phases import minimum
 from mechgap.programs.validate import problems
 
 
@@ -26,9 +26,13 @@ def names(program):
         ({"inputs": {"idx": "pos", "start": "s", "visit": "s"}}, "name-clash"),
         ({"inputs": {"idx": "pos", "start": "s", "loop": "A"}}, "name-clash"),
         ({"inputs": {"start": "s"}}, "no-position"),
-        ({"init": {"visit": init.start}}, "missing-init"),
-        ({"update": {"visit": self.visit | other.visit}}, "missing-update"),
-        ({"update": {**bfs.update, "dist": other.idx}}, "unknown-component"),
+        ({"update": {"visit": self.visit | other.visit}}, "set-not-once"),
+        ({"hidden": (visit, pi, visit)}, "name-clash"),
+        ({"phases": ()}, "no-phase"),
+        ({"steps": 0}, "wrong-steps"),
+        ({"hints": {}}, "no-hint"),
+        ({"hints": {"reach_h": visit, "pos": pi}}, "name-clash"),
+        ({"update": {**bfs.phases[0].update, "dist": other.idx}}, "unknown-component"),
         ({"init": {"visit": other.start, "pi": init.idx}}, "wrong-side"),
         ({"init": {"visit": self.visit, "pi": init.idx}}, "wrong-side"),
         ({"mask": other.visited}, "unknown-name"),
@@ -36,52 +40,51 @@ def names(program):
         ({"select": minimum(other.index)}, "unknown-name"),
         ({"mask": other.idx}, "wrong-kind"),
         ({"mask": other.visit & other.idx}, "wrong-kind"),
-        ({"update": {**bfs.update, "visit": other.idx}}, "wrong-kind"),
+        ({"update": {**bfs.phases[0].update, "visit": other.idx}}, "wrong-kind"),
         ({"hints": {"reach_h": pi, "pi_h": pi}}, "wrong-kind"),
         ({"output": {}}, "no-output"),
         ({"output": {"pi": Pointer("parent")}}, "unknown-component"),
     ],
 )
 def test_each_problem_has_a_name(change, name):
-    assert name in names(replace(bfs, **change))
+    assert name in names(changed(bfs, **change))
 
 
 def test_all_problems_are_listed_at_once():
-    broken = replace(
-        bfs, mask=other.visited, init={"visit": init.start}, hints={"reach_h": pi, "pi_h": pi}
+    broken = changed(
+        bfs, mask=other.visited, init={"visit": other.start}, hints={"reach_h": pi, "pi_h": pi}
     )
-    message = r"bfs cannot compile: \(1\) missing-init: .*\(2\) unknown-name: .*wrong-kind: "
+    message = r"bfs cannot compile: \(1\) wrong-side: .*\(2\) unknown-name: .*wrong-kind: "
     with pytest.raises(ValueError, match=message):
         compile_program(broken, TARGETS["stock"], Domain())
 
 
 def test_what_a_target_cannot_do_is_listed_too():
-    grown = replace(
+    grown = changed(
         bellman_ford,
         mask=(other.visit | init.start) & ~edge.loop,
-        update={**bellman_ford.update, "dist": other.dist + edge.weight + self.dist},
+        update={**bellman_ford.phases[0].update, "dist": other.dist + edge.weight + self.dist},
     )
     with pytest.raises(ValueError, match=r"mask-not-a-conjunction: .*edge-information-needed: "):
         compile_program(grown, TARGETS["stock"], Domain())
 
 
 def test_an_update_that_cannot_be_kept_is_refused():
-    toggled = replace(bfs, mask=other.visit, update={**bfs.update, "pi": other.pi + zero})
+    toggled = changed(bfs, mask=other.visit, update={**bfs.phases[0].update, "pi": other.pi + zero})
     assert compile_program(toggled, TARGETS["stock"], Domain())  # copying is kept by copying
     second = Bool("second")
-    blinking = replace(
+    blinking = changed(
         bfs,
         hidden=(visit, pi, second),
         init={**bfs.init, "second": init.start},
-        update={**bfs.update, "second": self.visit & other.second},
+        update={**bfs.phases[0].update, "second": self.visit & other.second},
     )
     with pytest.raises(ValueError, match=r"not-affine: the update of 'second'"):
         compile_program(blinking, TARGETS["stock"], Domain())
 
 
 FILE = """
-from mechgap.programs.expressions import init, other, self
-from mechgap.programs.language import Bool, GraphProgram, maximum
+from mechgap.lang import Bool, GraphProgram, init, maximum, other, self
 
 seen = Bool("seen")
 mine = GraphProgram(

@@ -27,7 +27,6 @@ def programs(
     """List the programs of the library, or print one."""
     from mechgap.programs.library import LIBRARY
     from mechgap.programs.load import find_program
-    from mechgap.programs.phases import PhasedProgram
 
     if name is not None:
         print(find_program(name), end="")
@@ -42,8 +41,10 @@ def programs(
     for program in LIBRARY.values():
         state = ", ".join(component.name for component in program.hidden)
         name, task = program.name, program.task
-        for phase in program.phases if isinstance(program, PhasedProgram) else (program,):
-            table.add_row(name, str(phase.select), str(phase.mask or "-"), state, task)
+        for phase in program.phases:
+            table.add_row(
+                name, str(phase.select), "-" if phase.mask is None else str(phase.mask), state, task
+            )
             name = state = task = ""
     Console(highlight=False).print(table)
 

@@ -29,7 +29,7 @@ from mechgap.compiler.facts import (
 )
 from mechgap.errors import InvalidInput
 from mechgap.programs.expressions import Name, Side
-from mechgap.programs.language import GraphProgram
+from mechgap.programs.program import Program
 
 MASKED = 1e9
 """What the network subtracts from the logit of a non-neighbour."""
@@ -63,10 +63,10 @@ def margin(domain: Domain) -> float:
     return float(np.log(4 * domain.nodes / domain.epsilon))
 
 
-def logits(program: GraphProgram, mask: Mask, domain: Domain, sharpness: float, m: float) -> Logits:
+def logits(program: Program, mask: Mask, domain: Domain, sharpness: float, m: float) -> Logits:
     """The logit for a given sharpness c and margin m."""
-    sign = program.select.sign
-    value = (sign * affine(program.select.expression)).side(Side.OTHER, Side.EDGE)
+    sign = program.phases[0].select.sign
+    value = (sign * affine(program.phases[0].select.expression)).side(Side.OTHER, Side.EDGE)
     ranges = _Ranges(program, mask, domain, sharpness * value)
     low, high = ranges.of({})
     never = dict.fromkeys(set_by_every_update(program, mask), 0)
@@ -84,7 +84,7 @@ def logits(program: GraphProgram, mask: Mask, domain: Domain, sharpness: float, 
 class _Ranges:
     """How large ``c · value`` can be, knowing some of a sender's flags."""
 
-    def __init__(self, program: GraphProgram, mask: Mask, domain: Domain, value: Affine):
+    def __init__(self, program: Program, mask: Mask, domain: Domain, value: Affine):
         self.program, self.mask, self.domain, self.value = program, mask, domain, value
         self.setters = set_by_every_update(program, mask)
 
@@ -97,7 +97,7 @@ class _Ranges:
             component = self.program.components.get(name.name)
             if component is None or not never_updated:
                 return self.domain.bounds(self.program, name)
-            initial = affine(self.program.init[component.name])
+            initial = affine(self.program.starts[component.name])
             return initial.range(lambda at: self.domain.bounds(self.program, at))
 
         return self.value.range(bounds)
@@ -108,7 +108,7 @@ class _Ranges:
 
 
 def _self_bonus(
-    program: GraphProgram, mask: Mask, ranges: _Ranges, mask_weight: float, m: float
+    program: Program, mask: Mask, ranges: _Ranges, mask_weight: float, m: float
 ) -> Affine:
     """S_i as an affine function of the receiver's flags, with as few and small terms as can be."""
     cases = list(receiver_cases(program, mask))
@@ -155,7 +155,7 @@ def _self_bonus(
     if not found.success:
         raise InvalidInput(
             f"{program.name}: no bonus for attending to oneself fits every case of the mask "
-            f"'{program.mask}'"
+            f"'{program.phases[0].mask}'"
         )
     coefficients = found.x[: len(flags) + 1] - found.x[len(flags) + 1 :]
     coefficients = np.where(np.abs(coefficients) < 1e-6 * max(1.0, mask_weight), 0.0, coefficients)

@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mechgap.compiler.domain import Domain
+from mechgap.programs.components import Kind
 from mechgap.programs.interpreter import Execution
-from mechgap.programs.language import GraphProgram, Kind
+from mechgap.programs.program import Program
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Certificate:
 
     def outside(
         self,
-        program: GraphProgram,
+        program: Program,
         inputs: Mapping[str, np.ndarray],
         run: Execution,
         lengths: Int[np.ndarray, "batch"],

@@ -39,9 +39,8 @@ from mechgap.errors import InvalidInput
 from mechgap.network.network import Network
 from mechgap.programs.expressions import Name, Side
 from mechgap.programs.interpreter import Execution, interpret
-from mechgap.programs.language import GraphProgram
-from mechgap.programs.phased_interpreter import PhasedExecution
-from mechgap.programs.phases import AnyProgram, PhasedProgram
+from mechgap.programs.program import Program
+from mechgap.programs.validate import problems, refuse
 from mechgap.tasks.batch import Batch
 
 
@@ -49,7 +48,7 @@ from mechgap.tasks.batch import Batch
 class Compiled:
     """A compiled program: the network and how it was made."""
 
-    program: AnyProgram
+    program: Program
     target: Target
     network: Network
     certificate: Certificate | PhasedCertificate
@@ -84,20 +83,12 @@ class Compiled:
         """The units whose sum is the logit, in the network's order."""
         return self.layout.attention
 
-    def interpreted(
-        self, batch: Batch
-    ) -> tuple[Execution | PhasedExecution, dict[str, Bool[np.ndarray, "batch"]]]:
+    def interpreted(self, batch: Batch) -> tuple[Execution, dict[str, Bool[np.ndarray, "batch"]]]:
         """The interpreter's run, and which graphs it shows to lie outside the certificate."""
         inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
         lengths = np.asarray(batch.lengths)
-        match self.program, self.certificate:
-            case PhasedProgram() as program, PhasedCertificate() as certificate:
-                meaning = interpret(program, inputs, steps=batch.steps)
-                return meaning, certificate.outside(program, inputs, meaning, lengths)
-            case GraphProgram() as program, Certificate() as certificate:
-                meaning = interpret(program, inputs, steps=batch.steps)
-                return meaning, certificate.outside(program, inputs, meaning, lengths)
-        raise TypeError(f"a {type(self.program).__name__} with a {type(self.certificate).__name__}")
+        meaning = interpret(self.program, inputs, steps=batch.steps)
+        return meaning, self.certificate.outside(self.program, inputs, meaning, lengths)
 
     def outside(self, batch: Batch) -> dict[str, Bool[np.ndarray, "batch"]]:
         """Which graphs lie outside the certificate, by reason; costs a run of the interpreter."""
@@ -118,7 +109,7 @@ class Compiled:
 
 
 def compile_program(
-    program: AnyProgram,
+    program: Program,
     target: Target,
     domain: Domain,
     *,
@@ -132,7 +123,8 @@ def compile_program(
         )
     if hidden_size < 1:
         raise InvalidInput(f"hidden_size must be at least 1; got {hidden_size}")
-    if isinstance(program, PhasedProgram):
+    refuse(program, list(problems(program)))
+    if not program.is_short:
         check_phases(program, target, simplify_decoders)
         network, layout, certificate = build(program, target, domain, hidden_size)
         return Compiled(program, target, network, certificate, layout)
@@ -149,7 +141,7 @@ def compile_program(
 
 
 def _ballast(
-    program: GraphProgram, domain: Domain, state: Sequence[HiddenUnit], hidden_size: int
+    program: Program, domain: Domain, state: Sequence[HiddenUnit], hidden_size: int
 ) -> Ballast:
     largest = {
         unit.component: domain.bounds(program, Name(Side.SELF, unit.component))[1] for unit in state

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mechgap.errors import InvalidInput
-from mechgap.programs.expressions import Name, Side, sides
-from mechgap.programs.language import GraphProgram, Kind, Program
-from mechgap.programs.phases import PhasedProgram
-from mechgap.tasks.specs import get_task
+from mechgap.programs.components import Kind
+from mechgap.programs.expressions import Name, Side
+from mechgap.programs.program import Program
+from mechgap.tasks.specs import Type, get_task
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,17 @@ class Domain:
         counts of steps, below the number of nodes, or what each step counts times the steps.
         """
         _check_nodes(nodes)
-        values = []
-        if isinstance(program, GraphProgram):
-            values = list(program.update.values())
-        elif isinstance(program, PhasedProgram):
-            values = [phase.select.expression for phase in program.phases]
-        weighs = any(Side.EDGE in sides(value) for value in values)
+        weights = {f.name for f in get_task(program.task).inputs if f.type is Type.SCALAR}
+        read = (part for value in program.expressions() for part in value.walk())
+        weighs = any(
+            isinstance(part, Name)
+            and part.side is Side.EDGE
+            and program.inputs.get(part.name) in weights
+            for part in read
+        )
         steps = get_task(program.task).max_hints(nodes)
         known = [4.0] if weighs else []
-        if isinstance(program, PhasedProgram):
-            known += [steps * by for by, _ in program.counts.values()]
+        known += [steps * by for by, _ in program.counts.values()]
         return Domain(
             nodes=nodes,
             position_gap=1 / nodes,
@@ -79,14 +80,14 @@ class Domain:
         """The largest relative error of one rounding."""
         return self.epsilon / 2
 
-    def bounds(self, program: GraphProgram, name: Name) -> tuple[float, float]:
+    def bounds(self, program: Program, name: Name) -> tuple[float, float]:
         """The smallest and largest value that a name can have."""
         if name.side is Side.EDGE:
             return (0.0, 1.0) if name.name == "loop" else (0.0, self.largest_weight)
         component = program.components.get(name.name)
         if component is None or component.kind is not Kind.FLOAT:
             return 0.0, 1.0
-        if program.update[name.name] == Name(Side.OTHER, name.name):
+        if program.phases[0].update[name.name] == Name(Side.OTHER, name.name):
             return 0.0, 1.0  # only ever copied, so within what nodes start with
         return 0.0, self.largest_value
 

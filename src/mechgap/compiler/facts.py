@@ -19,8 +19,10 @@ from itertools import product
 
 from mechgap.compiler.affine import affine
 from mechgap.errors import InvalidInput
+from mechgap.programs.components import Kind
 from mechgap.programs.expressions import Expression, Name, Not, Side, conjuncts, disjuncts
-from mechgap.programs.language import Extreme, GraphProgram, Kind
+from mechgap.programs.phases import Extreme
+from mechgap.programs.program import Program
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,10 @@ class NotAConjunction(InvalidInput):
     """A mask that is not built from the parts that attention can test."""
 
 
-def read_mask(program: GraphProgram) -> Mask:
+def read_mask(program: Program) -> Mask:
     """The parts of the program's mask."""
     senders, blocking, excludes = [], [], False
-    for part in conjuncts(program.mask):
+    for part in conjuncts(program.phases[0].mask):
         match part:
             case Name(Side.OTHER, name):
                 senders.append(name)
@@ -57,54 +59,54 @@ def read_mask(program: GraphProgram) -> Mask:
     return Mask(tuple(senders), tuple(blocking), excludes)
 
 
-def is_monotone(program: GraphProgram, name: str) -> bool:
+def is_monotone(program: Program, name: str) -> bool:
     """Whether a flag, once set, stays. Inputs never change."""
     if name not in program.components:
         return True
-    parts = set(disjuncts(program.update[name]))
+    parts = set(disjuncts(program.phases[0].update[name]))
     return program.components[name].kind is Kind.BOOL and Name(Side.SELF, name) in parts
 
 
-def initial_flag(program: GraphProgram, name: str) -> str | None:
+def initial_flag(program: Program, name: str) -> str | None:
     """The input that a flag starts as, if it does."""
-    match program.init.get(name):
+    match program.starts.get(name):
         case Name(Side.INIT | Side.SELF, start):
             return start
     return None
 
 
-def simplified_update(program: GraphProgram, mask: Mask, name: str) -> Expression:
+def simplified_update(program: Program, mask: Mask, name: str) -> Expression:
     """A component's update with a disjunction removed where the selection decides it.
 
     A selected sender has every flag that the mask asks of it, and where nobody is selected
     `other` is the node itself. So ``self.f | other.f`` is ``other.f`` if the mask asks for
     `other.f`; and a flag's own starting input adds nothing to ``self.f``.
     """
-    parts = set(disjuncts(program.update[name]))
+    parts = set(disjuncts(program.phases[0].update[name]))
     itself, selected = Name(Side.SELF, name), Name(Side.OTHER, name)
     if itself in parts and selected in parts and name in mask.sender_flags:
         start = initial_flag(program, name)
         rest = parts - {itself, selected}
         if rest <= {Name(side, start) for side in (Side.INIT, Side.SELF) if start}:
             return selected
-    return program.update[name]
+    return program.phases[0].update[name]
 
 
-def updates_once(program: GraphProgram, mask: Mask) -> bool:
+def updates_once(program: Program, mask: Mask) -> bool:
     """Whether a node, once updated, is never updated again."""
     return any(
         flag in mask.sender_flags and is_monotone(program, flag) for flag in mask.blocking_flags
     )
 
 
-def updates_always_after_first(program: GraphProgram, mask: Mask) -> bool:
+def updates_always_after_first(program: Program, mask: Mask) -> bool:
     """Whether a node that was updated is updated in every later step."""
     return all(is_monotone(program, flag) for flag in mask.sender_flags) and not any(
         flag in program.components for flag in mask.blocking_flags
     )
 
 
-def set_by_every_update(program: GraphProgram, mask: Mask) -> tuple[str, ...]:
+def set_by_every_update(program: Program, mask: Mask) -> tuple[str, ...]:
     """Flags without which a node was never updated, so that all its state is initial."""
     return tuple(
         flag
@@ -114,24 +116,28 @@ def set_by_every_update(program: GraphProgram, mask: Mask) -> tuple[str, ...]:
     )
 
 
-def relaxed_component(program: GraphProgram, mask: Mask) -> str | None:
+def relaxed_component(program: Program, mask: Mask) -> str | None:
     """The component that always holds the best offer so far, if there is one."""
-    if program.select.extreme is not Extreme.MINIMUM or not updates_always_after_first(
+    if program.phases[0].select.extreme is not Extreme.MINIMUM or not updates_always_after_first(
         program, mask
     ):
         return None
-    offered = affine(program.select.expression)
+    offered = affine(program.phases[0].select.expression)
     for name in program.components:
         grows = offered.terms.get(Name(Side.OTHER, name), 0.0) > 0
         others_fixed = all(
             at.name == name or at.name not in program.components for at in offered.terms
         )
-        if grows and others_fixed and program.update[name] == program.select.expression:
+        if (
+            grows
+            and others_fixed
+            and program.phases[0].update[name] == program.phases[0].select.expression
+        ):
             return name
     return None
 
 
-def receiver_cases(program: GraphProgram, mask: Mask) -> Iterator[dict[str, int]]:
+def receiver_cases(program: Program, mask: Mask) -> Iterator[dict[str, int]]:
     """Every combination of the mask's flags that a receiver can have."""
     flags = sorted({*mask.sender_flags, *mask.blocking_flags})
     for values in product((0, 1), repeat=len(flags)):

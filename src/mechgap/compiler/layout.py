@@ -9,7 +9,8 @@ from mechgap.compiler.affine import Affine, affine
 from mechgap.compiler.gadgets import Unit
 from mechgap.compiler.updates import HiddenUnit
 from mechgap.errors import InvalidInput
-from mechgap.programs.language import GraphProgram, Kind, Program
+from mechgap.programs.components import Kind
+from mechgap.programs.program import Program
 from mechgap.tasks.specs import Location, get_task
 
 
@@ -51,7 +52,7 @@ class Layout:
 
     @staticmethod
     def of(
-        program: GraphProgram,
+        program: Program,
         state: Sequence[HiddenUnit],
         attention: Sequence[Unit],
         hidden_size: int,
@@ -73,7 +74,7 @@ class Layout:
             },
         )
         return Layout(
-            {name: affine(value) for name, value in program.init.items()},
+            {name: affine(value) for name, value in program.starts.items()},
             {
                 c: {i: unit.sign for i, unit in enumerate(state) if unit.component == c}
                 for c in program.components

@@ -24,15 +24,16 @@ from mechgap.compiler.rounding import logit_error, update_error
 from mechgap.compiler.target import Target
 from mechgap.compiler.updates import HiddenUnit
 from mechgap.errors import InvalidInput
+from mechgap.programs.components import Kind
 from mechgap.programs.expressions import Name, Side
-from mechgap.programs.language import GraphProgram, Kind
+from mechgap.programs.program import Program
 
 LARGEST_LOGIT = 1e8
 """The network adds -1e9 to non-neighbours; logits stay well below that."""
 
 
 def state_errors(
-    program: GraphProgram,
+    program: Program,
     domain: Domain,
     state: Sequence[HiddenUnit],
     norm: Ballast | None,
@@ -58,14 +59,14 @@ def state_errors(
     return errors
 
 
-def _flags(program: GraphProgram) -> set[str]:
+def _flags(program: Program) -> set[str]:
     """The names that are always 0 or 1."""
     flags = {c.name for c in program.hidden if c.kind is Kind.BOOL}
     return flags | {ours for ours, theirs in program.inputs.items() if theirs == "s"}
 
 
 def sharpen(
-    program: GraphProgram,
+    program: Program,
     target: Target,
     domain: Domain,
     mask: Mask,
@@ -92,7 +93,9 @@ def sharpen(
         error = logit_error(units, bounds, flags, errors, diagonal, domain.rounding)
         return selection, diagonal, units, error
 
-    weighs_edges = any(name.side is Side.EDGE for name in affine(program.select.expression).terms)
+    weighs_edges = any(
+        name.side is Side.EDGE for name in affine(program.phases[0].select.expression).terms
+    )
     m = margin(domain)
     plain, _, _, per_c = attempt(1.0, 0.0)
     finest = 2 * per_c
@@ -128,7 +131,7 @@ def sharpen(
 
 
 def _check_pointers(
-    program: GraphProgram, target: Target, domain: Domain, errors: Mapping[str, float]
+    program: Program, target: Target, domain: Domain, errors: Mapping[str, float]
 ) -> None:
     """A pointer must stay nearer to its node than to any other."""
     for component in program.hidden:
@@ -147,14 +150,14 @@ def _check_pointers(
             )
 
 
-def _position_value_gap(program: GraphProgram, domain: Domain) -> float:
+def _position_value_gap(program: Program, domain: Domain) -> float:
     """The gap between values that are whole numbers plus positions: that of the smallest term."""
-    terms = affine(program.select.expression).side(Side.OTHER).terms
+    terms = affine(program.phases[0].select.expression).side(Side.OTHER).terms
     return min(abs(value) for value in terms.values()) * domain.position_gap
 
 
 def _attention_units(
-    program: GraphProgram, target: Target, domain: Domain, selection: Logits, mask: Mask
+    program: Program, target: Target, domain: Domain, selection: Logits, mask: Mask
 ) -> tuple[float, list[Unit]]:
     """The pre-attention bias's diagonal and the units whose sum is the logit."""
     has_bias = target.pre_attention_bias
@@ -177,7 +180,7 @@ def _attention_units(
 
 
 def _bonus_parts(
-    program: GraphProgram, mask: Mask, bonus: Affine, fold: bool
+    program: Program, mask: Mask, bonus: Affine, fold: bool
 ) -> tuple[float, float, Affine]:
     """The self-bonus as ``constant + scale · width``, with a width between 0 and 1 in every case.
 

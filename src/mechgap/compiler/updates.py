@@ -24,8 +24,9 @@ from mechgap.compiler.facts import (
     updates_once,
 )
 from mechgap.errors import InvalidInput
+from mechgap.programs.components import Component, Kind
 from mechgap.programs.expressions import Side
-from mechgap.programs.language import Component, GraphProgram, Kind
+from mechgap.programs.program import Program
 
 
 class CannotKeep(InvalidInput):
@@ -47,13 +48,13 @@ class HiddenUnit:
         return self.component if self.sign > 0 else f"-{self.component}"
 
 
-def hidden_units(program: GraphProgram, mask: Mask, domain: Domain) -> list[HiddenUnit]:
+def hidden_units(program: Program, mask: Mask, domain: Domain) -> list[HiddenUnit]:
     """The units that hold the program's state."""
     return [unit for c in program.hidden for unit in component_units(program, mask, domain, c)]
 
 
 def component_units(
-    program: GraphProgram, mask: Mask, domain: Domain, component: Component
+    program: Program, mask: Mask, domain: Domain, component: Component
 ) -> list[HiddenUnit]:
     """The units that hold one component: one if it never falls below its start, else two."""
     difference, gated = _difference(program, mask, domain, component)
@@ -63,20 +64,20 @@ def component_units(
     return units
 
 
-def _never_below_initial(program: GraphProgram, component: Component) -> bool:
+def _never_below_initial(program: Program, component: Component) -> bool:
     if component.kind is Kind.BOOL:
         return is_monotone(program, component.name)
-    starts_at_zero = affine(program.init[component.name]) == Affine()
+    starts_at_zero = affine(program.starts[component.name]) == Affine()
     return component.kind is Kind.FLOAT and starts_at_zero
 
 
 def _difference(
-    program: GraphProgram, mask: Mask, domain: Domain, component: Component
+    program: Program, mask: Mask, domain: Domain, component: Component
 ) -> tuple[Affine, bool]:
     """The next difference from the initial value, and whether it is gated."""
     name = component.name
     new = affine(simplified_update(program, mask, name))
-    initial = affine(program.init[name])
+    initial = affine(program.starts[name])
     alone = new.with_other_as_self()
     never_keeps = not mask.sender_flags and not mask.blocking_flags and not mask.excludes_self
     if alone == term(Side.SELF, name) or never_keeps:
@@ -95,7 +96,7 @@ def _difference(
             gate = gate - term(Side.SELF, flag)
         return new - initial + large * (gate - 1.0), True
     raise CannotKeep(
-        f"'{name} = {program.update[name]}' cannot be kept where nobody is selected: it is neither "
-        "the same formula for the node itself, nor written once, nor written in every step after "
-        "the first"
+        f"'{name} = {program.phases[0].update[name]}' cannot be kept where nobody is selected: it "
+        "is neither the same formula for the node itself, nor written once, nor written in every "
+        "step after the first"
     )

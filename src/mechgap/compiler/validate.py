@@ -8,18 +8,17 @@ from mechgap.compiler.facts import Mask, NotAConjunction, read_mask
 from mechgap.compiler.target import Target
 from mechgap.compiler.updates import CannotKeep, component_units
 from mechgap.programs.expressions import Name, Side
-from mechgap.programs.language import GraphProgram
-from mechgap.programs.validate import Problem, problems, refuse
+from mechgap.programs.program import Program
+from mechgap.programs.validate import Problem, refuse
 
 
-def check_target(program: GraphProgram, target: Target, domain: Domain) -> Mask:
+def check_target(program: Program, target: Target, domain: Domain) -> Mask:
     """Refuse a program with problems, all of them at once; else give its mask."""
-    refuse(program, list(problems(program)))
     refuse(program, list(target_problems(program, target, domain)))
     return read_mask(program)
 
 
-def target_problems(program: GraphProgram, target: Target, domain: Domain) -> Iterator[Problem]:
+def target_problems(program: Program, target: Target, domain: Domain) -> Iterator[Problem]:
     """What a target cannot do of a program that makes sense."""
     if target.full_attention:
         yield Problem(
@@ -27,10 +26,10 @@ def target_problems(program: GraphProgram, target: Target, domain: Domain) -> It
             f"its nodes look at their neighbours, and in {target.name} attention goes to all nodes",
         )
     try:
-        affine(program.select.expression)
+        affine(program.phases[0].select.expression)
     except NotAffine as error:
         yield Problem("not-affine", f"the selection {error}")
-    for name, start in program.init.items():
+    for name, start in program.starts.items():
         try:
             affine(start)
         except NotAffine as error:
@@ -43,7 +42,7 @@ def target_problems(program: GraphProgram, target: Target, domain: Domain) -> It
     for component in program.hidden:
         reads_edge = any(
             isinstance(part, Name) and part.side is Side.EDGE
-            for part in program.update[component.name].walk()
+            for part in program.phases[0].update[component.name].walk()
         )
         if reads_edge and not target.edge_information:
             yield Problem(

@@ -16,10 +16,10 @@ from jaxtyping import Float, Int
 
 from mechgap.compiler.compile import Compiled
 from mechgap.network.trace import run
+from mechgap.programs.components import Component, Kind
 from mechgap.programs.evaluation import pointed
 from mechgap.programs.interpreter import execution_batch
-from mechgap.programs.language import Component, Kind
-from mechgap.programs.phases import AnyProgram, PhasedProgram
+from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.tasks.specs import get_task
@@ -75,7 +75,7 @@ class Verification:
         return self.missed_graphs_inside == 0
 
 
-def fresh_graphs(program: AnyProgram, nodes: int, graphs: int, seed: int) -> Batch:
+def fresh_graphs(program: Program, nodes: int, graphs: int, seed: int) -> Batch:
     """Graphs with the distribution of CLRS's test sets, traced by CLRS or by the program."""
     clrs = sample(
         get_task(program.task),
@@ -88,10 +88,10 @@ def fresh_graphs(program: AnyProgram, nodes: int, graphs: int, seed: int) -> Bat
     return posed_batch(program, clrs)
 
 
-def posed_batch(program: AnyProgram, clrs: Batch) -> Batch:
+def posed_batch(program: Program, clrs: Batch) -> Batch:
     """A batch of the program's CLRS task as a batch of the task that it poses."""
-    if isinstance(program, PhasedProgram) or program.posed() == clrs.task:
-        return clrs  # a program with phases starts from the task's own hints
+    if program.posed() == clrs.task:
+        return clrs
     return execution_batch(program, {k: np.asarray(v) for k, v in clrs.inputs.items()})
 
 

@@ -18,12 +18,13 @@ from mechgap.network.decoders import (
 from mechgap.network.gatv2 import GATv2
 from mechgap.network.linear import LayerNorm, Linear
 from mechgap.network.network import Network
+from mechgap.programs.components import Component, Kind
 from mechgap.programs.expressions import Name, Side
-from mechgap.programs.language import Component, GraphProgram, Kind
+from mechgap.programs.program import Program
 
 
 def write(
-    program: GraphProgram,
+    program: Program,
     domain: Domain,
     layout: Layout,
     diagonal: float,
@@ -118,7 +119,7 @@ def write_processor(layout: Layout, diagonal: float, norm: Ballast | None, gat: 
 
 
 def _decoder(
-    program: GraphProgram, domain: Domain, layout: Layout, component: Component, blank: Decoder
+    program: Program, domain: Domain, layout: Layout, component: Component, blank: Decoder
 ) -> Decoder:
     """The decoder that reads one component off the inputs and the new hidden state."""
     hidden = layout.hidden_size

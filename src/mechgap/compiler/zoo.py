@@ -11,7 +11,7 @@ from mechgap.compiler.target import TARGETS, Target
 from mechgap.compiler.verify import Verification, fresh_graphs, verify
 from mechgap.errors import InvalidInput
 from mechgap.programs.library import LIBRARY
-from mechgap.programs.phases import AnyProgram
+from mechgap.programs.program import Program
 
 SEED = 11
 """Of the graphs that programs are verified on."""
@@ -21,7 +21,7 @@ SEED = 11
 class Specimen:
     """A program in a target: compiled, or the reason why not."""
 
-    program: AnyProgram
+    program: Program
     target: Target
     compiled: Compiled | None
     refused: str | None

@@ -15,7 +15,7 @@ from mechgap.errors import InvalidInput
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
 from mechgap.programs.library import mechanisms
-from mechgap.programs.phases import AnyProgram
+from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import TEST_P, sample
@@ -61,7 +61,7 @@ def validation_graphs(network: Network) -> Batch:
     ).trim()
 
 
-def around_program(program: AnyProgram, target: str | None) -> Around:
+def around_program(program: Program, target: str | None) -> Around:
     """A program's compiled parameters, and initial ones of the same shape."""
     batch = posed_batch(program, official(program.task, "validation"))
     compiled = _compile_first(program, [target] if target else _TARGETS, 128, batch.nodes)
@@ -79,7 +79,7 @@ def _nearest_targets(config: NetworkConfig) -> list[str]:
 
 
 def _compile_first(
-    program: AnyProgram, targets: Sequence[str], hidden_size: int, nodes: int
+    program: Program, targets: Sequence[str], hidden_size: int, nodes: int
 ) -> Compiled:
     """The program in the first of some targets that takes it."""
     refused: InvalidInput | None = None

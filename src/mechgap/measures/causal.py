@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from mechgap.measures.data import Data, GroundTruth
-from mechgap.measures.foiled import Foiled, FoiledHints, FoiledPart, answers
+from mechgap.measures.foiled import Foiled, FoiledHints, FoiledPart, answers, foiled_hints
 from mechgap.measures.internal import ROWS
 from mechgap.measures.yardsticks import fixed_yardsticks, random_attention
 from mechgap.network.network import Network, unroll
@@ -112,12 +112,13 @@ class Causal:
     """Those whose phases fit the network's message-passing steps."""
 
 
-def causal(network: Network, data: Data, foiled: Foiled) -> Causal:
+def causal(network: Network, data: Data, foiled: Foiled | None = None) -> Causal:
     """Patch a network's attention in every way, and count what it still answers.
 
     `foiled` is what foils would change on these graphs: `foiled_hints(data)`, the same for all
-    networks.
+    networks, and computed here if it is not given.
     """
+    foiled = foiled_hints(data) if foiled is None else foiled
     nobody, everybody = _rows(network, data, False), _rows(network, data, True)
 
     def right(rows: Bool[Array, "..."], given: Attention, temperature: float = 1.0):

@@ -18,10 +18,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from mechgap.errors import InvalidInput
-from mechgap.programs.evaluation import Foils
-from mechgap.programs.interpreter import interpret
+from mechgap.programs.interpreter import Foils, interpret
 from mechgap.programs.library import mechanisms
-from mechgap.programs.phases import AnyProgram
+from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.specs import Task, get_task
@@ -40,7 +39,7 @@ class GroundTruth(eqx.Module):
     Time is hint steps times the mechanism's phases.
     """
 
-    program: AnyProgram = eqx.field(static=True)
+    program: Program = eqx.field(static=True)
     senders: Int[Array, "time batch receivers"]
     acceptable: Bool[Array, "time batch receivers senders"]
     """Whom another correct run could have chosen: ties broken otherwise."""
@@ -89,7 +88,7 @@ class Data(eqx.Module):
         return jnp.arange(self.batch.steps)[:, None] < jnp.maximum(1, self.batch.lengths - 1)
 
 
-def ground_truth(program: AnyProgram, batch: Batch) -> GroundTruth:
+def ground_truth(program: Program, batch: Batch) -> GroundTruth:
     """A program's selection on the graphs of a batch, for as many steps as a network takes."""
     inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
     run = interpret(program, inputs, batch.steps)
@@ -97,7 +96,7 @@ def ground_truth(program: AnyProgram, batch: Batch) -> GroundTruth:
     return GroundTruth(program, *arrays)
 
 
-def make_data(name: str, batch: Batch, programs: Sequence[AnyProgram] | None = None) -> Data:
+def make_data(name: str, batch: Batch, programs: Sequence[Program] | None = None) -> Data:
     """A batch with its ground truths; there are none where no exact mechanism is known."""
     programs = mechanisms(batch.task) if programs is None else programs
     return Data(name, batch, tuple(ground_truth(program, batch) for program in programs))

@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from mechgap.measures.data import Data, GroundTruth
+from mechgap.programs.components import Kind
 from mechgap.programs.evaluation import pointed
 from mechgap.programs.interpreter import foiled_states, interpret
-from mechgap.programs.language import Kind
 from mechgap.tasks.specs import Feature, Location, Type
 
 Answers = Float[Array, "steps batch nodes"]

@@ -6,9 +6,26 @@ which CLRS's loop variable `v` is left at when a node finishes, sees itself when
 last.
 """
 
-from mechgap.programs.expressions import edge, equal, other, self, where
-from mechgap.programs.language import Bool, Choice, Class, Float, Pointer, Total, maximum, minimum
-from mechgap.programs.phases import Phase, PhasedProgram, becomes, first, grows
+from mechgap.lang import (
+    Bool,
+    Choice,
+    Class,
+    Float,
+    Phase,
+    Pointer,
+    Program,
+    Total,
+    becomes,
+    edge,
+    equal,
+    first,
+    grows,
+    maximum,
+    minimum,
+    other,
+    self,
+    where,
+)
 
 color = Class("color", "white", "grey", "black")
 pi, s_prev, target = Pointer("pi"), Pointer("s_prev"), Pointer("target")
@@ -21,7 +38,7 @@ highest, left = Bool("highest"), Bool("left")
 return_ = Phase(
     select=minimum(other.idx),
     mask=other.finished & equal(other.pi, self.idx),
-    signal=dict(
+    update=dict(
         active=other.finished & ~self.finished | self.discover,
         discover=self.s_last & self.white | self.entered,
     ),
@@ -31,7 +48,7 @@ return_ = Phase(
 choose = Phase(
     select=minimum(other.idx),
     mask=self.active & edge.link & other.white,
-    signal=dict(
+    update=dict(
         found=self.active & other.white,
         target=other.idx,
         finished=self.active & ~other.white,
@@ -39,7 +56,7 @@ choose = Phase(
 )
 """The active node looks for a white one: it enters that, or has finished."""
 
-dfs = PhasedProgram(
+dfs = Program(
     name="dfs",
     task="dfs",
     inputs={"idx": "pos", "link": "adj"},
@@ -53,8 +70,8 @@ dfs = PhasedProgram(
         Phase(  # enter: the white node learns by whom it was found; all others see their parents
             select=minimum(other.idx),
             mask=other.found & equal(other.target, self.idx),
-            default=self.pi,
-            signal=dict(
+            otherwise=self.pi,
+            update=dict(
                 pi=other.idx,
                 entered=other.found & self.white,
                 here=self.active | self.discover,
@@ -83,7 +100,7 @@ dfs = PhasedProgram(
 """Depth-first search with one active node, which enters its lowest white out-neighbour or
 finishes. A new root needs no message: it is the choice of the lowest white node."""
 
-dfs_full = PhasedProgram(
+dfs_full = Program(
     name="dfs_full",
     task="dfs",
     inputs={"idx": "pos", "link": "adj"},
@@ -97,12 +114,12 @@ dfs_full = PhasedProgram(
         return_,
         Phase(  # last: whoever sees itself is the last node
             select=maximum(other.idx),
-            signal=dict(highest=edge.loop),
+            update=dict(highest=edge.loop),
         ),
         Phase(  # choose: the active node looks for a white one
             select=minimum(other.idx),
             mask=self.active & edge.link & other.white,
-            signal=dict(
+            update=dict(
                 found=self.active & other.white,
                 target=other.idx,
                 finished=self.active & ~other.white,
@@ -112,7 +129,7 @@ dfs_full = PhasedProgram(
         Phase(  # tick: everyone counts the nodes that are discovered or finished
             select=minimum(other.idx),
             mask=other.event,
-            signal=dict(
+            update=dict(
                 clock=self.clock + 0.01 * other.event,
                 left=other.finished & self.highest,
             ),
@@ -120,8 +137,8 @@ dfs_full = PhasedProgram(
         Phase(  # enter: the white node learns by whom it was found; all others see their parents
             select=minimum(other.idx),
             mask=other.found & equal(other.target, self.idx),
-            default=self.pi,
-            signal=dict(
+            otherwise=self.pi,
+            update=dict(
                 pi=other.idx,
                 entered=other.found & self.white,
                 here=self.active | self.discover,

@@ -1,11 +1,14 @@
-"""What expressions are worth, for every receiver and sender, in NumPy or JAX."""
+"""What expressions are worth, for every receiver and sender, in NumPy or JAX.
+
+`xp` is the arrays' library, `numpy` or `jax.numpy`: a program means the same in both.
+"""
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 
 from mechgap.programs.expressions import (
     Add,
@@ -21,9 +24,11 @@ from mechgap.programs.expressions import (
     Subtract,
     Where,
 )
-from mechgap.programs.language import Program
+from mechgap.programs.program import Program
 
 Values = Callable[[Name], Any]
+State = Mapping[str, Any]
+"""Components by name, and the flags of every class; ``[batch, nodes]``."""
 
 
 def evaluate(expression: Expression, values: Values) -> Any:
@@ -53,68 +58,48 @@ def evaluate(expression: Expression, values: Values) -> Any:
     raise TypeError(f"not an expression: {expression!r}")
 
 
-def pairwise(given: Mapping[str, Any], state: Mapping[str, Any]) -> Values:
+class Given(NamedTuple):
+    """What a program is given: inputs by the program's names, and who sees whom."""
+
+    named: Mapping[str, Any]
+    positions: Any
+    support: Any
+    """Neighbours in either direction, and oneself by the self-loop that CLRS's graphs have."""
+
+
+def given(program: Program, inputs: Mapping[str, Any], dtype: Any) -> Given:
+    """A batch's inputs as a program reads them."""
+    adjacent = inputs["adj"] > 0
+    return Given(
+        {ours: inputs[theirs].astype(dtype) for ours, theirs in program.inputs.items()},
+        inputs["pos"].astype(dtype),
+        adjacent | adjacent.swapaxes(-1, -2) | program.sees_all,
+    )
+
+
+def of_pairs(given: Given, state: State) -> Values:
     """Every name's value for every receiver (first axis) and sender (second)."""
-    return partial(_pairwise, given, state)
+    return partial(_of_pairs, given, state)
 
 
-def _pairwise(given: Mapping[str, Any], state: Mapping[str, Any], name: Name) -> Any:
+def _of_pairs(given: Given, state: State, name: Name) -> Any:
     if name.side is Side.EDGE:
-        return np.eye(given["adj"].shape[-1]) if name.name == "loop" else given[name.name]
-    node = state[name.name] if name.name in state else given[name.name]
+        return np.eye(given.support.shape[-1]) if name.name == "loop" else given.named[name.name]
+    node = of_node(given, state)(name)
     return node[:, None, :] if name.side is Side.OTHER else node[:, :, None]
 
 
-def program_inputs(program: Program, inputs: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
-    """A batch's inputs by the program's names, and the adjacency."""
-    named = {**program.inputs, "adj": "adj"}
-    return {ours: inputs[theirs].astype(dtype) for ours, theirs in named.items()}
+def of_node(given: Given, state: State) -> Values:
+    """Every name's value at each node itself."""
+    return lambda name: state[name.name] if name.name in state else given.named[name.name]
 
 
-def changed(
-    before: Mapping[str, Float[np.ndarray, "batch nodes"]],
-    after: Mapping[str, Float[np.ndarray, "batch nodes"]],
-) -> Bool[np.ndarray, "batch nodes"]:
-    """Which nodes have another state than before."""
-    return np.any([after[name] != before[name] for name in after], axis=0)
+def at_sender(expression: Expression, values: Values, sender: Any, xp: Any) -> Any:
+    """An expression for every receiver, with the node attended to as `other`."""
+    pairs = xp.broadcast_to(evaluate(expression, values), (*sender.shape, sender.shape[-1]))
+    return xp.take_along_axis(pairs, sender[..., None], axis=-1)[..., 0]
 
 
-def pointed(
-    values: Float[np.ndarray, "*times batch nodes"], positions: Float[np.ndarray, "batch nodes"]
-) -> Int[np.ndarray, "*times batch nodes"]:
+def pointed(values: Any, positions: Any) -> Int[Any, "*times batch nodes"]:
     """The nodes at given positions."""
-    return np.abs(values[..., None] - positions[:, None, :]).argmin(-1)
-
-
-class Foils(NamedTuple):
-    """Whom a selection could have been wrong about; the selected sender where there is nobody."""
-
-    key: Int[np.ndarray, "*batch receivers"]
-    """Of those that pass the mask, the one that would be selected last."""
-    mask: Int[np.ndarray, "*batch receivers"]
-    """Of the others that are in sight and do not pass it, the one that would be selected first."""
-
-
-def foils(
-    score: Float[np.ndarray, "batch receivers senders"],
-    support: Bool[np.ndarray, "batch receivers senders"],
-    eligible: Bool[np.ndarray, "batch receivers senders"],
-    sender: Int[np.ndarray, "batch receivers"],
-) -> Foils:
-    """A wrong sender by each part of a selection, where anyone was eligible."""
-    anyone = eligible.any(-1)
-    last = np.where(eligible, score, -np.inf).argmax(-1)
-    barred = support & ~eligible & ~np.eye(score.shape[-1], dtype=bool)
-    first = np.where(barred, score, np.inf).argmin(-1)
-    return Foils(np.where(anyone, last, sender), np.where(anyone & barred.any(-1), first, sender))
-
-
-def closest(
-    score: Float[np.ndarray, "batch receivers senders"],
-) -> Float[np.ndarray, "batch"]:
-    """Per graph, the smallest difference between a receiver's best and second-best score."""
-    if score.shape[-1] < 2:
-        return np.full(len(score), np.inf)
-    best, second = np.moveaxis(np.partition(score, 1, axis=-1)[..., :2], -1, 0)
-    with np.errstate(invalid="ignore"):  # inf - inf where nobody was eligible
-        return np.nan_to_num(second - best, nan=np.inf, posinf=np.inf).min(-1)
+    return abs(values[..., None] - positions[:, None, :]).argmin(-1)

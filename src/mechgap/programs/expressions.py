@@ -1,14 +1,20 @@
 """Expressions of graph programs: what a node can say about itself, another, its input, an edge.
 
 `self.visit`, `other.idx`, `init.start`, `edge.weight` name values; `&`, `|`, `~` combine flags,
-`+`, `-` and multiplication by a number combine numbers (a flag counts as 0 or 1). Programs with
-phases also ask whether two pointers mean one node (`equal`) and choose between two (`where`). An
-expression is a frozen tree: it can be compared, walked, and prints back as the text that made it.
+`+`, `-` and multiplication by a number combine numbers (a flag counts as 0 or 1). `equal` asks
+whether two pointers mean one node, `where` chooses between two values. An expression is a frozen
+tree: it can be compared and walked, prints as the text that made it, and is read from that text
+without running it (`parse`).
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import Enum
+from math import isfinite
+from numbers import Real
+
+from mechgap.errors import InvalidInput
 
 Number = int | float
 
@@ -49,10 +55,19 @@ class Expression:
         return Subtract(as_expression(left), self)
 
     def __mul__(self, factor: "Number") -> "Scale":
-        return Scale(float(factor), self)
+        return Scale(as_number(factor), self)
 
     def __rmul__(self, factor: "Number") -> "Scale":
-        return Scale(float(factor), self)
+        return Scale(as_number(factor), self)
+
+    def __neg__(self) -> "Scale":
+        return Scale(-1.0, self)
+
+    def __bool__(self) -> bool:
+        raise InvalidInput(
+            f"'{self}' has no truth of its own before a program runs. Combine flags with &, | and "
+            "~ (not `and`, `or`, `not`), and compare pointers with equal(…, …)"
+        )
 
     @property
     def children(self) -> tuple["Expression", ...]:
@@ -90,7 +105,7 @@ class Constant(Expression):
     value: float
 
     def __str__(self) -> str:
-        return f"{self.value:g}"
+        return number_text(self.value)
 
 
 @dataclass(frozen=True)
@@ -113,7 +128,7 @@ class Scale(Expression):
     precedence = 7
 
     def __str__(self) -> str:
-        return f"{self.factor:g} * {self._inside(self.value, tighter=True)}"
+        return f"{number_text(self.factor)} * {self._inside(self.value, tighter=True)}"
 
 
 @dataclass(frozen=True)
@@ -189,12 +204,12 @@ class Where(Expression):
 
 def equal(left: Expression, right: Expression) -> Equal:
     """Whether two pointers mean the same node: ``equal(other.pi, self.idx)``."""
-    return Equal(left, right)
+    return Equal(as_expression(left), as_expression(right))
 
 
-def where(flag: Expression, then: Expression, otherwise: "Expression | Number") -> Where:
+def where(flag: Expression, then: "Expression | Number", otherwise: "Expression | Number") -> Where:
     """One value where a flag is set, another where not."""
-    return Where(flag, then, as_expression(otherwise))
+    return Where(as_expression(flag), as_expression(then), as_expression(otherwise))
 
 
 def conjuncts(expression: Expression | None) -> Iterator[Expression]:
@@ -222,7 +237,27 @@ def sides(expression: Expression) -> set[Side]:
 
 def as_expression(value: "Expression | Number") -> Expression:
     """A number as a constant; an expression as it is."""
-    return value if isinstance(value, Expression) else Constant(float(value))
+    return value if isinstance(value, Expression) else Constant(as_number(value))
+
+
+def as_number(value: object) -> float:
+    """A number of the language; nothing else is one."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+        raise InvalidInput(
+            f"a program is made of names such as self.visit, and of numbers; got {value!r}. "
+            "Compare pointers with equal(…, …), not ==; multiply by numbers only"
+        )
+    return float(value)
+
+
+def number_text(value: float) -> str:
+    """A number's shortest text that means this number.
+
+    >>> number_text(1.0), number_text(0.1 + 0.2)
+    ('1', '0.30000000000000004')
+    """
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 @dataclass(frozen=True)
@@ -240,6 +275,9 @@ class Names:
             raise AttributeError(name)
         return Name(self.side, name)
 
+    def __str__(self) -> str:
+        return self.side.value
+
 
 self = Names(Side.SELF)
 """The node that is updated: its state and its inputs."""
@@ -251,3 +289,46 @@ edge = Names(Side.EDGE)
 """The edge between them; `edge.loop` is set where both are the same node."""
 zero = Constant(0.0)
 """The number 0, as a starting value."""
+
+
+_BINARY: dict[type[ast.operator], type[Add | Subtract | And | Or]] = {
+    ast.Add: Add,
+    ast.Sub: Subtract,
+    ast.BitAnd: And,
+    ast.BitOr: Or,
+}
+
+
+def parse(text: str) -> Expression:
+    """The expression that a text means. The text is read, never run.
+
+    >>> parse("other.visit & ~self.visit") == other.visit & ~self.visit
+    True
+    """
+    try:
+        return _meaning(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"'{text}' is no expression of the language: {error}") from error
+
+
+def _meaning(tree: ast.expr) -> Expression:
+    match tree:
+        case ast.Attribute(ast.Name(side), name) if side in {s.value for s in Side}:
+            return Name(Side(side), name)
+        case ast.Constant(value):
+            return Constant(as_number(value))
+        case ast.UnaryOp(ast.Invert(), flag):
+            return Not(_meaning(flag))
+        case ast.UnaryOp(ast.USub(), ast.Constant(value)):
+            return Constant(-as_number(value))
+        case ast.BinOp(left, ast.Mult(), right):
+            factor = _meaning(left)
+            if isinstance(factor, Constant):
+                return Scale(factor.value, _meaning(right))
+        case ast.BinOp(left, operator, right) if type(operator) in _BINARY:
+            return _BINARY[type(operator)](_meaning(left), _meaning(right))
+        case ast.Call(ast.Name("equal"), [left, right], []):
+            return Equal(_meaning(left), _meaning(right))
+        case ast.Call(ast.Name("where"), [flag, then, otherwise], []):
+            return Where(_meaning(flag), _meaning(then), _meaning(otherwise))
+    raise ValueError(f"'{ast.unparse(tree)}' is not part of it")

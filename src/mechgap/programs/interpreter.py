@@ -1,242 +1,295 @@
-"""What a graph program means, step by step, in plain NumPy and float64.
+"""A program's run on graphs, in plain NumPy and float64: the reference.
 
-This is the reference: compiled networks are compared with it, and its selection (0 or 1) is the
-ground-truth attention α* of the measures.
+Compiled networks are compared with it, and its selection (0 or 1) is the ground-truth attention α*
+of the measures.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mechgap.programs.evaluation import (
-    Foils,
-    Values,
-    changed,
-    closest,
-    evaluate,
-    foils,
-    pairwise,
-    pointed,
-    program_inputs,
-)
-from mechgap.programs.expressions import Name
-from mechgap.programs.language import Component, Fixpoint, GraphProgram, Kind
-from mechgap.programs.phased_interpreter import PhasedExecution, interpret_phases, take_phases
-from mechgap.programs.phases import PhasedProgram
+from mechgap.errors import InvalidInput
+from mechgap.programs.components import Component, Kind
+from mechgap.programs.evaluation import Given, State, at_sender, evaluate, given, of_pairs, pointed
+from mechgap.programs.expressions import Equal, Expression, Name, conjuncts
+from mechgap.programs.meaning import TakenPhase, start, take_step
+from mechgap.programs.phases import Phase
+from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
-from mechgap.tasks.specs import Type
+
+_SHORTEST_LIMIT = 64
+"""So many steps, or as many as there are pairs of nodes, a run may take to its fixpoint."""
+
+
+class Foils(NamedTuple):
+    """Whom a selection could have been wrong about; the selected sender where there is nobody."""
+
+    key: Int[np.ndarray, "*batch receivers"]
+    """Of those that pass the mask, the one that would be selected last."""
+    mask: Int[np.ndarray, "*batch receivers"]
+    """Of the others that are in sight and do not pass it, the one that would be selected first."""
 
 
 class Execution(NamedTuple):
-    """A program's run over a batch of graphs."""
+    """A program's run over a batch of graphs. Time is steps times phases."""
 
-    states: Mapping[str, Float[np.ndarray, "times batch nodes"]]
-    """Every component at every time; time 0 is the initial state."""
-    senders: Int[np.ndarray, "steps batch nodes"]
-    """Whom each node attends to in each step: the selected node, or itself."""
-    selected: Bool[np.ndarray, "steps batch nodes"]
-    """Whether anyone passed the mask; where not, the node kept its state."""
-    updated: Bool[np.ndarray, "steps batch nodes"]
-    """Whether the step changed the node's state by whom it selected."""
-    acceptable: Bool[np.ndarray, "steps batch receivers senders"]
+    states: Mapping[str, Float[np.ndarray, "steps batch nodes"]]
+    """Every component after every step, classes as their number and totals at every node; 0 is
+    the initial state."""
+    senders: Int[np.ndarray, "time batch nodes"]
+    """Whom each node attends to: the selected node, or whom it attends to otherwise."""
+    selected: Bool[np.ndarray, "time batch nodes"]
+    """Whether anyone passed the mask."""
+    updated: Bool[np.ndarray, "time batch nodes"]
+    """Whether the phase changed the node's state by whom it selected."""
+    acceptable: Bool[np.ndarray, "time batch receivers senders"]
     """Whom a node could attend to as well: those that tie with the selected one but for their
-    index, which only breaks ties. Where nobody passed the mask, the node itself."""
+    position, which only breaks ties. Where nobody passed the mask, whom it attends to."""
     foils: Foils
-    """A wrong sender by each part of the selection: ``[steps, batch, nodes]``."""
-    gaps: Float[np.ndarray, "steps batch"]
-    """How close the closest race was: the smallest difference between a selected value and the
-    next one that competed with it (infinite where nobody competed)."""
+    """A wrong sender by each part of the selection: ``[time, batch, nodes]``."""
+    shared: Bool[np.ndarray, "time batch"]
+    """Whether two senders that point to the same node competed for it."""
+    gaps: Float[np.ndarray, "time batch"]
+    """How close the closest race by numbers was: the smallest difference between a selected value
+    and the next that competed with it (infinite where nobody competed, or positions did)."""
+    hops: Int[np.ndarray, "batch"]
+    """The longest chain of numbers in which each was made of the one before."""
 
     @property
-    def attention(self) -> Float[np.ndarray, "steps batch receivers senders"]:
+    def attention(self) -> Float[np.ndarray, "time batch receivers senders"]:
         """The ground-truth attention α*: 1 at the sender attended to, else 0."""
         return np.eye(self.senders.shape[-1])[self.senders]
 
 
-class Step(NamedTuple):
-    """One step of a program, of NumPy's arrays or JAX's."""
+def interpret(
+    program: Program, inputs: Mapping[str, np.ndarray], steps: int | None = None
+) -> Execution:
+    """Run a program on a batch's inputs: `steps` times, or as long as the program says.
 
-    values: Values
-    support: Any
-    eligible: Any
-    """Which senders pass the mask, for every receiver."""
-    score: Any
-    """What is smallest at the selected sender, of those who are eligible."""
-    anyone: Any
-    sender: Any
-    state: Mapping[str, Any]
-    """After the step."""
-
-
-def take_step(
-    program: GraphProgram,
-    given: Mapping[str, Any],
-    state: Mapping[str, Any],
-    xp: Any = np,
-    attended: Any = None,
-) -> Step:
-    """Select and update once. `xp` is the arrays' library: `numpy` or `jax.numpy`.
-
-    `attended` says whom each node attends to instead of whom it would select.
+    Raises:
+        InvalidInput: it has no fixpoint within as many steps as there are pairs of nodes.
     """
-    adjacent = given["adj"] > 0
-    support = adjacent | adjacent.swapaxes(-1, -2)
-    values = pairwise(given, state)
-    eligible = support
-    if program.mask is not None:
-        eligible = eligible & (evaluate(program.mask, values) > 0.5)
-    anyone = eligible.any(-1)
-    score = program.select.sign * evaluate(program.select.expression, values)
-    score = xp.broadcast_to(score, support.shape)
-    best = xp.where(eligible, score, xp.inf).argmin(-1)
-    sender = xp.where(anyone, best, xp.arange(support.shape[-1]))
-    if attended is not None:
-        sender = attended
-
-    def updated(component: Component) -> Any:
-        new = xp.broadcast_to(evaluate(program.update[component.name], values), support.shape)
-        at_sender = xp.take_along_axis(new, sender[..., None], axis=-1)[..., 0]
-        return xp.where(anyone, at_sender, state[component.name])
-
-    after = {component.name: updated(component) for component in program.hidden}
-    return Step(values, support, eligible, score, anyone, sender, after)
-
-
-@overload
-def interpret(
-    program: GraphProgram, inputs: Mapping[str, np.ndarray], steps: int | None = None
-) -> Execution: ...
-@overload
-def interpret(
-    program: PhasedProgram, inputs: Mapping[str, np.ndarray], steps: int | None = None
-) -> PhasedExecution: ...
-def interpret(
-    program: GraphProgram | PhasedProgram,
-    inputs: Mapping[str, np.ndarray],
-    steps: int | None = None,
-) -> Execution | PhasedExecution:
-    """Run a program on a batch's inputs: `steps` times, or as long as the program says."""
-    if isinstance(program, PhasedProgram):
-        return interpret_phases(program, inputs, steps)
-    given = program_inputs(program, inputs, np.float64)
-    limit = program.steps if steps is None else steps
-    states, taken = [initial_state(program, given)], list[Step]()
-    while not isinstance(limit, int) or len(taken) < limit:
-        step = take_step(program, given, states[-1])
-        if isinstance(limit, Fixpoint) and not changed(states[-1], step.state).any():
+    known = given(program, inputs, np.float64)
+    batch, nodes = known.positions.shape
+    wanted = program.steps if steps is None else steps
+    longest = wanted if isinstance(wanted, int) else max(_SHORTEST_LIMIT, nodes**2)
+    state = start(program, known)
+    states, seen, chains = [components(program, state)], list[_Seen](), _Chains.of(program, known)
+    while len(states) <= longest:
+        taken = take_step(program, known, state)
+        if not isinstance(wanted, int) and not _changed(state, taken.state).any():
             break
-        states.append(step.state)
-        taken.append(step)
+        for phase, at in zip(program.phases, taken.phases, strict=True):
+            seen.append(_seen(program, phase, known, at))
+            chains = chains.after(phase, known, at)
+        state = taken.state
+        states.append(components(program, state))
+    else:
+        if not isinstance(wanted, int):
+            raise InvalidInput(
+                f"{program.name} still changes after {longest:,} steps on graphs of {nodes} nodes: "
+                "it has no fixpoint. Say how long it runs (steps=…), or let its updates come to "
+                "an end"
+            )
+    shapes = {"acceptable": (batch, nodes, nodes), "shared": (batch,), "gaps": (batch,)}
+    kinds = {"senders": int, "key": int, "mask": int, "gaps": float}
 
-    batch, nodes = given["idx"].shape
+    def stacked(name: str) -> np.ndarray:
+        nothing = np.zeros((0, *shapes.get(name, (batch, nodes))), kinds.get(name, bool))
+        return np.stack([getattr(each, name) for each in seen]) if seen else nothing
 
-    def stacked(rows: list[np.ndarray], *shape: int, kind: type) -> np.ndarray:
-        return np.stack(rows) if rows else np.zeros((0, *shape), kind)
-
-    wrong = [foils(s.score, s.support, s.eligible, s.sender) for s in taken]
     return Execution(
-        states={name: np.stack([state[name] for state in states]) for name in states[0]},
-        senders=stacked([step.sender for step in taken], batch, nodes, kind=int),
-        selected=stacked([step.anyone for step in taken], batch, nodes, kind=bool),
-        updated=stacked(
-            [
-                step.anyone & changed(before, step.state)
-                for before, step in zip(states, taken, strict=False)
-            ],
-            *(batch, nodes),
-            kind=bool,
-        ),
-        acceptable=stacked(
-            [_acceptable(program, step) for step in taken], batch, nodes, nodes, kind=bool
-        ),
-        foils=Foils(
-            key=stacked([each.key for each in wrong], batch, nodes, kind=int),
-            mask=stacked([each.mask for each in wrong], batch, nodes, kind=int),
-        ),
-        gaps=stacked(
-            [closest(np.where(step.eligible, step.score, np.inf)) for step in taken],
-            batch,
-            kind=float,
-        ),
+        states={name: np.stack([s[name] for s in states]) for name in states[0]},
+        senders=stacked("senders"),
+        selected=stacked("selected"),
+        updated=stacked("updated"),
+        acceptable=stacked("acceptable"),
+        foils=Foils(stacked("key"), stacked("mask")),
+        shared=stacked("shared"),
+        gaps=stacked("gaps"),
+        hops=chains.longest,
     )
 
 
-def _acceptable(program: GraphProgram, step: Step) -> np.ndarray:
-    """Eligible senders whose score is the best if indices do not count; else the node itself."""
-
-    def without_indices(name: Name) -> np.ndarray:
-        return np.zeros_like(step.values(name)) if name.name == "idx" else step.values(name)
-
-    score = program.select.sign * evaluate(program.select.expression, without_indices)
-    score = np.where(step.eligible, score, np.inf)
-    tied = step.eligible & (score <= score.min(-1, keepdims=True))
-    chosen = np.arange(score.shape[-1]) == step.sender[..., None]
-    return tied | chosen
-
-
-def initial_state(program: GraphProgram, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Every component before the first step."""
-    nothing = 0 * given["idx"]
-    return {
-        name: nothing + evaluate(value, lambda at: given[at.name])
-        for name, value in program.init.items()
-    }
-
-
 def foiled_states(
-    program: GraphProgram | PhasedProgram,
+    program: Program,
     inputs: Mapping[str, np.ndarray],
-    run: Execution | PhasedExecution,
+    run: Execution,
     foils: Int[np.ndarray, "time batch nodes"],
     phase: int,
 ) -> Mapping[str, Float[np.ndarray, "steps batch nodes"]]:
-    """What every hint step of a run would have led to, had it attended to other senders in a phase.
+    """What every step of a run would have led to, had it attended to other senders in a phase.
 
     Each step starts from the run's own state, and its later phases select for themselves. By
     component: the state after the step.
     """
-    given = program_inputs(program, inputs, np.float64)
-    positions = np.asarray(inputs["pos"], np.float64)
+    known = given(program, inputs, np.float64)
     after = []
     for time, attended in enumerate(foils[phase :: program.selections]):
-        state = {name: values[time] for name, values in run.states.items()}
-        if isinstance(program, PhasedProgram):
-            after.append(take_phases(program, given, positions, state, {phase: attended}))
-        else:
-            after.append(take_step(program, given, state, attended=attended).state)
+        state = with_flags(program, {name: values[time] for name, values in run.states.items()})
+        taken = take_step(program, known, state, attended={phase: attended})
+        after.append(components(program, taken.state))
     return {name: np.stack([state[name] for state in after]) for name in run.states}
 
 
-def execution_batch(program: GraphProgram, inputs: Mapping[str, np.ndarray]) -> Batch:
+def execution_batch(program: Program, inputs: Mapping[str, np.ndarray]) -> Batch:
     """The program's own trace as a batch of the task that it poses.
 
     Hint k is the state after k steps; a sample's length is where its own state stops changing.
     """
     task = program.posed()
     run = interpret(program, inputs)
-    times = len(run.senders) + 1
-    moved = np.zeros((times, run.senders.shape[1]), bool)
+    times = max(map(len, run.states.values()))
+    moved = np.zeros((times, len(inputs["pos"])), bool)
     for values in run.states.values():
         moved[1:] |= (values[1:] != values[:-1]).any(-1)
     lengths = 1 + np.max(np.where(moved, np.arange(times)[:, None], 0), axis=0)
-    valid = np.arange(times)[:, None, None] < lengths[:, None]
+    valid = np.arange(times)[:, None] < lengths
     positions = np.asarray(inputs["pos"], np.float64)
 
     def read(component: Component, values: np.ndarray) -> np.ndarray:
-        if component.kind is Kind.POINTER:
-            return pointed(values, positions).astype(np.int32)
+        """Values ``[…, batch, nodes]`` as a batch has them."""
+        match component.kind:
+            case Kind.POINTER:
+                return pointed(values, positions).astype(np.int32)
+            case Kind.CLASS:
+                return np.eye(len(component.classes), dtype=np.float32)[values.astype(int)]
+            case Kind.TOTAL:
+                return values[..., 0].astype(np.float32)
         return values.astype(np.float32)
 
-    hints = {name: read(c, run.states[c.name]) * valid for name, c in program.hints.items()}
-    outputs = {name: read(c, run.states[c.name][-1]) for name, c in program.output.items()}
-    kinds = {f.name: np.int32 if f.type is Type.POINTER else np.float32 for f in task.features}
+    def hint(component: Component) -> np.ndarray:
+        values = read(component, run.states[component.name])
+        counted = valid.reshape(*valid.shape, *[1] * (values.ndim - 2))
+        return np.where(counted, values, 0).astype(values.dtype)
+
     return Batch(
         task,
         {f.name: jnp.asarray(inputs[f.name], jnp.float32) for f in task.inputs},
-        {name: jnp.asarray(values.astype(kinds[name])) for name, values in hints.items()},
-        {name: jnp.asarray(values) for name, values in outputs.items()},
+        {name: jnp.asarray(hint(c)) for name, c in program.hints.items()},
+        {name: jnp.asarray(read(c, run.states[c.name][-1])) for name, c in program.output.items()},
         jnp.asarray(lengths, jnp.int32),
     )
+
+
+def components(program: Program, state: State) -> dict[str, np.ndarray]:
+    """Every component's value: a class is the number of its flag."""
+
+    def value(component: Component) -> np.ndarray:
+        if component.kind is Kind.CLASS:
+            return np.stack([state[name] for name in component.classes]).argmax(0).astype(float)
+        return state[component.name]
+
+    return {component.name: value(component) for component in program.hidden}
+
+
+def with_flags(program: Program, values: Mapping[str, np.ndarray]) -> State:
+    """Components with the flags of every class: what `components` was made of."""
+    flags = {
+        label: (values[component.name] == number) * 1.0
+        for component in program.hidden
+        for number, label in enumerate(component.classes)
+    }
+    return {**values, **flags}
+
+
+def by_position(program: Program, phase: Phase) -> bool:
+    """Whether a phase selects by position: then no two competitors can tie."""
+    value = phase.select.expression
+    return isinstance(value, Name) and program.inputs.get(value.name) == "pos"
+
+
+class _Seen(NamedTuple):
+    """What is kept of a phase."""
+
+    senders: np.ndarray
+    selected: np.ndarray
+    updated: np.ndarray
+    acceptable: np.ndarray
+    key: np.ndarray
+    mask: np.ndarray
+    shared: np.ndarray
+    gaps: np.ndarray
+
+
+def _seen(program: Program, phase: Phase, given: Given, at: TakenPhase) -> _Seen:
+    nodes = given.support.shape[-1]
+    alone = np.eye(nodes, dtype=bool)
+    barred = given.support & ~at.eligible & ~alone
+    last = np.where(at.eligible, at.score, -np.inf).argmax(-1)
+    best_barred = np.where(barred, at.score, np.inf).argmin(-1)
+    compares = any(isinstance(part, Equal) for part in conjuncts(phase.mask))
+    race = _closest(np.where(at.eligible, at.score, np.inf))
+    return _Seen(
+        senders=at.sender,
+        selected=at.anyone,
+        updated=at.anyone & _changed(at.before, at.after),
+        acceptable=_acceptable(program, phase, given, at),
+        key=np.where(at.anyone, last, at.sender),
+        mask=np.where(at.anyone & barred.any(-1), best_barred, at.sender),
+        shared=(at.eligible.sum(-1) > 1).any(-1) & compares,
+        gaps=np.full(len(race), np.inf) if by_position(program, phase) else race,
+    )
+
+
+def _acceptable(program: Program, phase: Phase, given: Given, at: TakenPhase) -> np.ndarray:
+    """The eligible whose score is the best if positions do not count, and the node attended to."""
+    values = of_pairs(given, at.before)
+
+    def without_positions(name: Name) -> np.ndarray:
+        found = values(name)
+        return np.zeros_like(found) if program.inputs.get(name.name) == "pos" else found
+
+    score = phase.select.sign * evaluate(phase.select.expression, without_positions)
+    score = np.where(at.eligible, score, np.inf)
+    tied = at.eligible & (score <= score.min(-1, keepdims=True))
+    return tied | (np.arange(score.shape[-1]) == at.sender[..., None])
+
+
+def _changed(before: State, after: State) -> Bool[np.ndarray, "batch nodes"]:
+    """Which nodes have another state than before."""
+    return np.any([after[name] != before[name] for name in after], axis=0)
+
+
+def _closest(score: Float[np.ndarray, "batch receivers senders"]) -> Float[np.ndarray, "batch"]:
+    """Per graph, the smallest difference between a receiver's best and second-best score."""
+    if score.shape[-1] < 2:
+        return np.full(len(score), np.inf)
+    best, second = np.moveaxis(np.partition(score, 1, axis=-1)[..., :2], -1, 0)
+    with np.errstate(invalid="ignore"):  # inf - inf where nobody was eligible
+        return np.nan_to_num(second - best, nan=np.inf, posinf=np.inf).min(-1)
+
+
+class _Chains(NamedTuple):
+    """How many numbers each number is made of, one after the other."""
+
+    lengths: Mapping[str, Float[np.ndarray, "batch nodes"]]
+    longest: Int[np.ndarray, "batch"]
+
+    @staticmethod
+    def of(program: Program, given: Given) -> "_Chains":
+        nothing: np.ndarray = np.zeros(given.positions.shape)
+        numbers = [c.name for c in program.hidden if c.kind is Kind.FLOAT]
+        return _Chains(dict.fromkeys(numbers, nothing), np.zeros(len(nothing), int))
+
+    def after(self, phase: Phase, given: Given, at: TakenPhase) -> "_Chains":
+        """A number's chain is one longer than that of what it is made of, and 0 where it is 0."""
+
+        def chain(expression: Expression) -> np.ndarray:
+            names = (part for part in expression.walk() if isinstance(part, Name))
+            read = [name for name in names if name.name in self.lengths]
+            pairs = of_pairs(given, self.lengths)
+            made_of = [at_sender(name, pairs, at.sender, np) for name in read]
+            value = at_sender(expression, of_pairs(given, at.before), at.sender, np)
+            longest = np.max(made_of or [np.zeros(at.sender.shape)], 0)
+            return np.where(value == 0, 0, 1 + longest)
+
+        new = {name: chain(value) for name, value in phase.update.items() if name in self.lengths}
+        if phase.keeps:
+            new = {n: np.where(at.anyone, value, self.lengths[n]) for n, value in new.items()}
+        lengths = {**self.lengths, **new}
+        each = [self.longest, *(length.max(-1).astype(int) for length in new.values())]
+        return _Chains(lengths, np.max(each, 0))

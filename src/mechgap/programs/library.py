@@ -3,10 +3,21 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from mechgap.lang import (
+    Bool,
+    Float,
+    GraphProgram,
+    Pointer,
+    edge,
+    init,
+    maximum,
+    minimum,
+    other,
+    self,
+    zero,
+)
 from mechgap.programs.depth_first import dfs, dfs_full
-from mechgap.programs.expressions import edge, init, other, self, zero
-from mechgap.programs.language import Bool, Float, GraphProgram, Pointer, maximum, minimum
-from mechgap.programs.phases import AnyProgram, PhasedProgram
+from mechgap.programs.program import Program
 from mechgap.programs.queues import dijkstra, mst_prim
 from mechgap.programs.topological import topological_sort
 from mechgap.tasks.specs import Task, get_task
@@ -102,7 +113,7 @@ strongest_neighbour = GraphProgram(
 )
 """The heaviest edge of every node, as in the first round of Borůvka's algorithm."""
 
-LIBRARY: Mapping[str, AnyProgram] = MappingProxyType(
+LIBRARY: Mapping[str, Program] = MappingProxyType(
     {
         program.name: program
         for program in (
@@ -115,7 +126,7 @@ LIBRARY: Mapping[str, AnyProgram] = MappingProxyType(
 """Every program by name."""
 
 
-def mechanisms(task: Task | str) -> tuple[AnyProgram, ...]:
+def mechanisms(task: Task | str) -> tuple[Program, ...]:
     """The library's exact mechanisms of a task: programs that answer for its hints and outputs.
 
     A program whose nodes see all nodes is left out where another needs only neighbours: a network
@@ -128,5 +139,5 @@ def mechanisms(task: Task | str) -> tuple[AnyProgram, ...]:
     """
     task = get_task(task)
     exact = [p for p in LIBRARY.values() if p.task == task.name and p.posed() == task]
-    masked = [p for p in exact if not (isinstance(p, PhasedProgram) and p.sees_all)]
+    masked = [p for p in exact if not p.sees_all]
     return tuple(masked or exact)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from mechgap.errors import InvalidInput, unknown
 from mechgap.programs.library import LIBRARY
-from mechgap.programs.phases import AnyProgram
+from mechgap.programs.program import Program
 
 
-def find_program(name: str) -> AnyProgram:
+def find_program(name: str) -> Program:
     """A program of the library, or ``file.py:name``."""
     path, colon, inside = name.rpartition(":")
     if not colon:
@@ -25,7 +25,7 @@ def find_program(name: str) -> AnyProgram:
         found = runpy.run_path(path)
     except (SyntaxError, NameError, TypeError, ValueError, ImportError, AttributeError) as error:
         raise InvalidInput(f"the program file '{path}' fails: {error}") from error
-    programs = {key: value for key, value in found.items() if isinstance(value, AnyProgram)}
+    programs = {key: value for key, value in found.items() if isinstance(value, Program)}
     if inside not in programs:
         raise unknown(f"program in '{path}'", inside, programs)
     return programs[inside]

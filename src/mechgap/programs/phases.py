@@ -1,195 +1,133 @@
-"""Programs that select several times in a hint step: phases, and what they conclude.
-
-A *phase* is a selection with its own mask, as in a `GraphProgram`. A *signal* is evaluated in its
-phase for every node, where nobody was selected with the `default` as `other`: the node itself, or
-the node that a pointer of its own means. It lasts until its phase comes again.
-
-At the end of the step the program *concludes*: classes and choices are decided from the signals,
-and totals grow.
-Through the step they are read as they were before it.
-
-In the beginning flags are not set, a class is its first, a choice is the lowest node, a pointer
-means the node itself, numbers are 0, and `init` says what else: CLRS's first hint.
-"""
+"""A phase: every node selects one of those that it sees, and updates its state by it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
-from mechgap.programs.expressions import Add, Expression, Name, Not, Scale, Side, Where
-from mechgap.programs.language import (
-    GraphProgram,
-    Program,
-    Selection,
-    named,
-    opening,
-    referred,
+from mechgap.errors import InvalidInput
+from mechgap.programs.expressions import (
+    Expression,
+    Name,
+    Names,
+    Not,
+    Number,
+    Side,
+    Where,
+    as_expression,
+    parse,
+    self,
 )
 
 
-@dataclass(frozen=True)
-class Becomes:
-    """The next class of a node: the last of these whose condition holds, else the one it has."""
+class Extreme(Enum):
+    """Which end of an expression's values is selected."""
 
-    conditions: Mapping[str, Expression]
-
-    def __str__(self) -> str:
-        listed = ", ".join(f"{name}={condition}" for name, condition in self.conditions.items())
-        return f"becomes({listed})"
-
-
-def becomes(**conditions: Expression) -> Becomes:
-    """Change a node's class: ``becomes(black=self.finished)``."""
-    return Becomes(conditions)
+    MINIMUM = "minimum"
+    MAXIMUM = "maximum"
 
 
 @dataclass(frozen=True)
-class First:
-    """One node of the whole graph: that with the first flag, or, if nobody has it, the second, ….
+class Selection:
+    """Attend to the sender with the smallest or largest value; of equals, to the lowest node."""
 
-    Of several, one that has later flags as well; then the lowest.
-    """
+    extreme: Extreme
+    expression: Expression
 
-    flags: tuple[Expression, ...]
+    @property
+    def sign(self) -> float:
+        """Times the expression, the value that is smallest where it is selected."""
+        return 1.0 if self.extreme is Extreme.MINIMUM else -1.0
 
     def __str__(self) -> str:
-        return f"first({', '.join(map(str, self.flags))})"
+        return f"{self.extreme.value}({self.expression})"
 
 
-def first(*flags: Expression) -> First:
-    """Choose a node: ``first(self.entered, self.white)``."""
-    return First(flags)
+def minimum(expression: Expression | Number) -> Selection:
+    """Select the sender whose value is smallest."""
+    return Selection(Extreme.MINIMUM, as_expression(expression))
+
+
+def maximum(expression: Expression | Number) -> Selection:
+    """Select the sender whose value is largest."""
+    return Selection(Extreme.MAXIMUM, as_expression(expression))
 
 
 @dataclass(frozen=True)
-class Grows:
-    """A total that grows by so much for each of the flags that any node has."""
-
-    by: float
-    flags: tuple[Expression, ...]
+class Keep:
+    """Where nobody passes the mask, a node attends to itself and nothing of it changes."""
 
     def __str__(self) -> str:
-        return f"grows({self.by:g}, {', '.join(map(str, self.flags))})"
+        return "keep"
 
 
-def grows(by: float, *flags: Expression) -> Grows:
-    """Count steps in which something happens: ``grows(0.01, self.finished)``."""
-    return Grows(by, flags)
+keep = Keep()
 
-
-@dataclass(frozen=True)
-class Linked:
-    """A pointer to the one node that has a flag, where there is one and a node links to it."""
-
-    links: Expression
-    """Whether the node links."""
-    to: Expression
-    """The flag of the node that it links to; at most one has it."""
-    otherwise: Expression
-
-    def __str__(self) -> str:
-        return f"linked({self.links}, {self.to}, {self.otherwise})"
-
-
-def linked(links: Expression, to: Expression, otherwise: Expression) -> Linked:
-    """Point to the node that has a flag: ``linked(self.finished, self.tail, self.idx)``."""
-    return Linked(links, to, otherwise)
-
-
-Conclusion = Becomes | First | Grows | Linked | Expression
+Otherwise = Keep | Names | Name | Where
+"""What a node does where nobody passes the mask. `keep`; or it attends to itself (`self`), to a
+pointer's node (`self.pi`), or by a flag to one of two, and updates its state by whom it attends
+to."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One selection."""
+    """One selection, and what it changes."""
 
     select: Selection
     mask: Expression | None = None
-    """Who may be selected; everyone if None."""
-    default: Name | Where | None = None
-    """Whom to attend to where nobody passes: a pointer's node, or, by a flag, one of two; the node
-    itself if None."""
-    signal: Mapping[str, Expression] = field(default_factory=dict)
-    """Flags, pointers and numbers, for every node."""
+    """Who may be selected; everyone in sight if None."""
+    otherwise: Otherwise = self
+    """What happens where nobody passes the mask."""
+    update: Mapping[str, Expression] = field(default_factory=dict)
+    """The next values of flags, pointers and numbers, with the node attended to as `other`. They
+    last until the phase comes again."""
+
+    def __post_init__(self):
+        if not isinstance(self.select, Selection):
+            raise InvalidInput(f"a phase selects by minimum(…) or maximum(…); got {self.select!r}")
+        if self.mask is not None and not isinstance(self.mask, Expression):
+            raise InvalidInput(
+                f"a mask is made of flags such as other.visit, with &, | and ~; got {self.mask!r}. "
+                "Leave it out where everyone may be selected; compare with equal(…, …), not =="
+            )
+        elsewhere = isinstance(self.otherwise, Names) and self.otherwise.side is not Side.SELF
+        if not isinstance(self.otherwise, Otherwise) or elsewhere:
+            raise InvalidInput(
+                "where nobody passes the mask a node can keep, or attend to self, to a pointer "
+                f"self.… or where(flag, self.…, self.…); got {self.otherwise!r}"
+            )
+        update = {name: as_expression(value) for name, value in self.update.items()}
+        object.__setattr__(self, "update", update)
 
     @property
-    def defaults(self) -> Mapping[str, Expression | None]:
-        """The pointers that are followed by default, and where: None for everywhere."""
-        match self.default:
+    def keeps(self) -> bool:
+        """Whether nothing changes where nobody passes the mask."""
+        return isinstance(self.otherwise, Keep)
+
+    @property
+    def followed(self) -> Mapping[str, Expression | None]:
+        """The pointers that are followed where nobody passes, and where: None for everywhere."""
+        match self.otherwise:
             case Where(flag, Name(_, then), Name(_, otherwise)):
                 return {then: flag, otherwise: Not(flag)}
             case Name(_, name):
                 return {name: None}
         return {}
 
-    def __str__(self) -> str:
-        inner = "            "
-        mask = "" if self.mask is None else f"{inner}mask={self.mask},\n"
-        default = "" if self.default is None else f"{inner}default={self.default},\n"
-        signal = f"{inner}signal={named(self.signal, inner)},\n" if self.signal else ""
-        return f"Phase(\n{inner}select={self.select},\n{mask}{default}{signal}        )"
+
+def parse_selection(text: str) -> Selection:
+    """The selection that a text means, such as ``minimum(other.idx)``."""
+    for extreme in Extreme:
+        opening = f"{extreme.value}("
+        if text.startswith(opening) and text.endswith(")"):
+            return Selection(extreme, parse(text[len(opening) : -1]))
+    raise InvalidInput(f"a selection is minimum(…) or maximum(…); got '{text}'")
 
 
-@dataclass(frozen=True, kw_only=True)
-class PhasedProgram(Program):
-    """A graph algorithm whose hint step has several phases."""
-
-    phases: tuple[Phase, ...]
-    conclude: Mapping[str, Conclusion]
-    """Classes, choices, totals, and pointers that follow from others, at the end of the step."""
-    init: Mapping[str, Expression] = field(default_factory=dict)
-    """What starts otherwise than all else, from each node's own inputs."""
-    sees_all: bool = False
-    """Whether nodes look at all nodes; else, at their neighbours and themselves."""
-
-    def __str__(self) -> str:
-        return source(self)
-
-    def __hash__(self) -> int:
-        return hash(source(self))
-
-    @property
-    def selections(self) -> int:
-        """How often a node selects in a step."""
-        return len(self.phases)
-
-    def set_in(self, name: str) -> int | None:
-        """The phase that a signal is set in; None for what is no signal."""
-        return next((i for i, phase in enumerate(self.phases) if name in phase.signal), None)
-
-    @property
-    def counts(self) -> Mapping[str, tuple[float, Name]]:
-        """The numbers that go up by so much with a flag, ``self.n + 0.01 * other.flag``."""
-        found = {}
-        for phase in self.phases:
-            for name, value in phase.signal.items():
-                match value:
-                    case Add(Name(Side.SELF, own), Scale(by, Name() as flag)) if own == name:
-                        found[name] = (by, flag)
-        return found
-
-    def fed_back(self, name: str) -> bool:
-        """Whether a component is a hint that is claimed, and so comes back in the next step."""
-        claimed = (c.name for hint, c in self.hints.items() if hint not in self.unclaimed)
-        return name in claimed
-
-
-AnyProgram = GraphProgram | PhasedProgram
-"""A program, however often it selects in a step."""
-
-
-def source(program: PhasedProgram) -> str:
-    """The program as Python text; running it gives an equal program."""
-    phases = "".join(f"        {phase},\n" for phase in program.phases)
-    reasons = "".join(f'        "{name}": "{why}",\n' for name, why in program.unclaimed.items())
-    init = f"    init={named(program.init)},\n" if program.init else ""
-    sees = "    sees_all=True,\n" if program.sees_all else ""
-    unclaimed = f"    unclaimed={{\n{reasons}    }},\n" if reasons else ""
-    return (
-        f"{opening(program)}{sees}{init}"
-        f"    phases=(\n{phases}    ),\n"
-        f"    conclude={named(program.conclude)},\n"
-        f"    hints={referred(program.hints)},\n"
-        f"    output={referred(program.output)},\n"
-        f"{unclaimed}"
-        ")\n"
-    )
+def parse_otherwise(text: str) -> Otherwise:
+    """What a text says is done where nobody passes a mask."""
+    if text in ("keep", "self"):
+        return keep if text == "keep" else self
+    found = parse(text)
+    if not isinstance(found, Name | Where):
+        raise InvalidInput(f"a node can keep, or attend to self or to a pointer; got '{text}'")
+    return found

@@ -6,14 +6,27 @@ at its parent. So nothing has to be remembered: whoever is reached sees again in
 was reached by.
 """
 
-from mechgap.programs.expressions import edge, init, other, self, where, zero
-from mechgap.programs.language import Bool, Choice, Float, Pointer, minimum
-from mechgap.programs.phases import Phase, PhasedProgram, first
+from mechgap.lang import (
+    Bool,
+    Choice,
+    Float,
+    Phase,
+    Pointer,
+    Program,
+    edge,
+    first,
+    init,
+    minimum,
+    other,
+    self,
+    where,
+    zero,
+)
 
 pi, dist, key = Pointer("pi"), Float("dist"), Float("key")
 done, queued, taken, u = Bool("done"), Bool("queued"), Bool("taken"), Choice("u")
 
-dijkstra = PhasedProgram(
+dijkstra = Program(
     name="dijkstra",
     task="dijkstra",
     inputs={"idx": "pos", "start": "s", "weight": "A", "link": "adj"},
@@ -24,7 +37,7 @@ dijkstra = PhasedProgram(
         Phase(  # take: the nearest node of the queue
             select=minimum(other.dist),
             mask=other.queued,
-            signal=dict(
+            update=dict(
                 taken=other.queued & edge.loop,
                 done=self.done | other.queued & edge.loop,
             ),
@@ -32,8 +45,8 @@ dijkstra = PhasedProgram(
         Phase(  # relax: the shortest way over nodes that are done
             select=minimum(other.dist + edge.weight),
             mask=other.done & edge.link & ~self.done,
-            default=self.pi,
-            signal=dict(
+            otherwise=self.pi,
+            update=dict(
                 pi=other.idx,
                 queued=other.done & ~self.done,
                 dist=where(other.done & ~init.start, other.dist + edge.weight, zero),
@@ -46,7 +59,7 @@ dijkstra = PhasedProgram(
 )
 """Shortest paths from one source, the nearest node first."""
 
-mst_prim = PhasedProgram(
+mst_prim = Program(
     name="mst_prim",
     task="mst_prim",
     inputs={"idx": "pos", "start": "s", "weight": "A", "link": "adj"},
@@ -57,7 +70,7 @@ mst_prim = PhasedProgram(
         Phase(  # take: the node of the queue with the lightest edge
             select=minimum(other.key),
             mask=other.queued,
-            signal=dict(
+            update=dict(
                 taken=other.queued & edge.loop,
                 done=self.done | other.queued & edge.loop,
             ),
@@ -65,8 +78,8 @@ mst_prim = PhasedProgram(
         Phase(  # relax: the lightest edge to the tree
             select=minimum(edge.weight),
             mask=other.done & edge.link & ~self.done,
-            default=self.pi,
-            signal=dict(
+            otherwise=self.pi,
+            update=dict(
                 pi=other.idx,
                 queued=other.done & ~self.done,
                 key=where(other.done & ~init.start, edge.weight, zero),

@@ -4,6 +4,21 @@ As in `dfs` one node is active at a time. Nothing has to be remembered: a node t
 sees in every step the node that it was entered from, and one that is, the next in the list.
 """
 
+from mechgap.lang import (
+    Bool,
+    Choice,
+    Phase,
+    Pointer,
+    Program,
+    becomes,
+    equal,
+    first,
+    linked,
+    minimum,
+    other,
+    self,
+    where,
+)
 from mechgap.programs.depth_first import (
     active,
     choose,
@@ -20,13 +35,10 @@ from mechgap.programs.depth_first import (
     target,
     u,
 )
-from mechgap.programs.expressions import equal, other, self, where
-from mechgap.programs.language import Bool, Choice, Pointer, minimum
-from mechgap.programs.phases import Phase, PhasedProgram, becomes, first, linked
 
 topo, seen, head, tail = Pointer("topo"), Pointer("seen"), Choice("head"), Bool("tail")
 
-topological_sort = PhasedProgram(
+topological_sort = Program(
     name="topological_sort",
     task="topological_sort",
     inputs={"idx": "pos", "link": "adj"},
@@ -38,7 +50,7 @@ topological_sort = PhasedProgram(
         Phase(  # return: when a node has finished, the node that it was entered from goes on
             select=minimum(other.idx),
             mask=other.finished & equal(other.seen, self.idx),
-            signal=dict(
+            update=dict(
                 active=other.finished & ~self.finished | self.discover | self.entered,
                 discover=self.s_last & self.white,
             ),
@@ -47,8 +59,8 @@ topological_sort = PhasedProgram(
         Phase(  # enter: the white node learns by whom it was found
             select=minimum(other.idx),
             mask=other.found & equal(other.target, self.idx),
-            default=where(self.black, self.topo, self.s_prev),
-            signal=dict(
+            otherwise=where(self.black, self.topo, self.s_prev),
+            update=dict(
                 seen=other.idx,
                 entered=other.found & self.white,
                 here=self.active | self.discover,

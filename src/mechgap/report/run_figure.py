@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from mechgap.compiler.compile import Compiled
 from mechgap.network.trace import Trace, run
-from mechgap.programs.language import Component, Kind
+from mechgap.programs.components import Component, Kind
 from mechgap.report.style import ATTENTION, REACHED, STYLE, UNREACHED
 from mechgap.tasks.batch import Batch
 

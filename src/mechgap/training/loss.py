@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from mechgap.network.network import Network, Unrolled, unroll
-from mechgap.programs.language import GraphProgram
+from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Feature, Type
 from mechgap.training.supervision import attention_error
@@ -38,7 +38,7 @@ class Objective(eqx.Module):
 
     output_weight: Float[Array, ""] | None = None
     """Times the output's error; None for 1."""
-    mechanism: GraphProgram | None = eqx.field(static=True, default=None)
+    mechanism: Program | None = eqx.field(static=True, default=None)
     """The program whose attention the network is to have; None for none."""
     attention_weight: float = eqx.field(static=True, default=0.0)
     """Times the error of attention."""

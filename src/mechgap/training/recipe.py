@@ -13,8 +13,8 @@ from typing import Any
 
 from mechgap.errors import InvalidInput, unknown
 from mechgap.network.config import NetworkConfig
-from mechgap.programs.language import GraphProgram
 from mechgap.programs.library import mechanisms
+from mechgap.programs.program import Program
 from mechgap.tasks.specs import get_task
 
 
@@ -133,7 +133,7 @@ class Recipe:
             )
 
     def _check_supervision(self) -> None:
-        known = [p.name for p in mechanisms(self.task) if isinstance(p, GraphProgram)]
+        known = [p.name for p in mechanisms(self.task) if p.selections == 1]
         if self.mechanism is None and not known:
             raise InvalidInput(
                 f"there is no exact program of {self.task}, of one selection per hint, to "
@@ -148,12 +148,12 @@ class Recipe:
             )
 
     @property
-    def mechanism(self) -> GraphProgram | None:
+    def mechanism(self) -> Program | None:
         """The program whose attention the network is to have."""
         if not self.attention_supervision:
             return None
         wanted = self.supervised_mechanism
-        single = (p for p in mechanisms(self.task) if isinstance(p, GraphProgram))
+        single = (p for p in mechanisms(self.task) if p.selections == 1)
         return next((p for p in single if wanted in ("", p.name)), None)
 
     @property

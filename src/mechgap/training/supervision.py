@@ -8,26 +8,25 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from mechgap.network.network import Step
-from mechgap.programs.evaluation import program_inputs
-from mechgap.programs.interpreter import initial_state, take_step
-from mechgap.programs.language import GraphProgram
+from mechgap.programs.evaluation import given
+from mechgap.programs.meaning import start, take_step
+from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 
 
-def exact_senders(program: GraphProgram, batch: Batch) -> Int[Array, "steps batch nodes"]:
+def exact_senders(program: Program, batch: Batch) -> Int[Array, "steps batch nodes"]:
     """Whom each node attends to in each step that a network takes."""
-    given = program_inputs(program, batch.inputs, batch.inputs["pos"].dtype)
+    known = given(program, batch.inputs, batch.inputs["pos"].dtype)
 
     def step(state, _):
-        taken = take_step(program, given, state, jnp)
-        return taken.state, taken.sender
+        taken = take_step(program, known, state, jnp)
+        return taken.state, taken.phases[0].sender
 
-    start = initial_state(program, given)
-    return jax.lax.scan(step, start, length=batch.steps)[1]
+    return jax.lax.scan(step, start(program, known, jnp), length=batch.steps)[1]
 
 
 def attention_error(
-    program: GraphProgram, batch: Batch, steps: Step, counted: Int[Array, ""]
+    program: Program, batch: Batch, steps: Step, counted: Int[Array, ""]
 ) -> Float[Array, ""]:
     """The part of the mean of -log α̂, at the exact sender, that some samples have.
 

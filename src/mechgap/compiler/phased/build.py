@@ -33,13 +33,14 @@ from mechgap.compiler.write import write_processor, zeros
 from mechgap.errors import InvalidInput
 from mechgap.network.linear import Linear
 from mechgap.network.network import Network
-from mechgap.programs.language import Kind
-from mechgap.programs.phases import Grows, Linked, PhasedProgram
+from mechgap.programs.components import Kind
+from mechgap.programs.conclusions import Grows, Linked
+from mechgap.programs.program import Program
 from mechgap.tasks.specs import Location, get_task
 
 
 def build(
-    program: PhasedProgram, target: Target, domain: Domain, hidden_size: int
+    program: Program, target: Target, domain: Domain, hidden_size: int
 ) -> tuple[Network, Layout, PhasedCertificate]:
     """The network of a program that can be compiled, and what it guarantees."""
     reading = Reading(program, domain.largest_value, domain.largest_weight)
@@ -101,7 +102,7 @@ def _certify(
         )
 
 
-def _check_races(program: PhasedProgram, target: Target, domain: Domain, decided: Decided) -> None:
+def _check_races(program: Program, target: Target, domain: Domain, decided: Decided) -> None:
     """Refuse a domain whose competing values are closer than can be told apart."""
     certified = max(race.start + domain.steps * race.each_hop for race in decided.races)
     if domain.value_gap is not None and certified > domain.value_gap:
@@ -141,7 +142,7 @@ def _layout(
             nodes += component.classes
         elif component.kind in {Kind.CHOICE, Kind.BOOL, Kind.FLOAT}:
             nodes.append(component.name)
-    edges += dict.fromkeys(name for phase in program.phases for name in phase.defaults)
+    edges += dict.fromkeys(name for phase in program.phases for name in phase.followed)
     linked = any(isinstance(c, Linked) for c in program.conclude.values())
     check_size(
         program.name,
@@ -198,7 +199,7 @@ def _write(
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), network)
 
 
-def _encoders(program: PhasedProgram, layout: Layout, zero: Network) -> dict[str, Linear]:
+def _encoders(program: Program, layout: Layout, zero: Network) -> dict[str, Linear]:
     """Inputs and hints into the units that they are read from."""
     channels = {
         theirs: [layout.nodes[ours] if ours in layout.nodes else layout.edges[ours]]

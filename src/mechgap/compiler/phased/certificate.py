@@ -16,9 +16,9 @@ from jaxtyping import Bool, Int
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.phased.constants import Race
 from mechgap.compiler.phased.logits import Weights
-from mechgap.programs.language import Kind
-from mechgap.programs.phased_interpreter import PhasedExecution
-from mechgap.programs.phases import PhasedProgram
+from mechgap.programs.components import Kind
+from mechgap.programs.interpreter import Execution
+from mechgap.programs.program import Program
 from mechgap.tasks.specs import Location, Type, get_task
 
 
@@ -82,9 +82,9 @@ class PhasedCertificate:
 
     def outside(
         self,
-        program: PhasedProgram,
+        program: Program,
         inputs: Mapping[str, np.ndarray],
-        run: PhasedExecution,
+        run: Execution,
         lengths: Int[np.ndarray, "batch"],
     ) -> dict[str, Bool[np.ndarray, "batch"]]:
         """Which samples lie outside, by reason, given the interpreter's run on them."""

@@ -27,7 +27,7 @@ from mechgap.compiler.phased.reading import Reading
 from mechgap.compiler.phased.registers import Register
 from mechgap.compiler.sharpness import LARGEST_LOGIT
 from mechgap.errors import InvalidInput
-from mechgap.programs.phased_interpreter import by_position
+from mechgap.programs.interpreter import by_position
 from mechgap.programs.phases import Phase
 
 POINTER_SHARE = 1 / 3
@@ -77,8 +77,8 @@ def weights_for(reading: Reading, domain: Domain, m: float, off: Noise) -> Weigh
     """The weights with which every decision is won by at least m."""
     phases = list(enumerate(reading.program.phases))
     need = [m + 2 * off.silent[i] for i, _ in phases]
-    keep = short(max([m, *(need[i] for i, phase in phases if phase.default is None)]))
-    follow = short(max([0.0, *(need[i] for i, phase in phases if phase.default is not None)]))
+    keep = short(max([m, *(need[i] for i, phase in phases if not phase.followed)]))
+    follow = short(max([0.0, *(need[i] for i, phase in phases if phase.followed)]))
     sharpness, mask = [], []
     for i, phase in phases:
         above = value_of(reading, i, phase).range(reading.bounds)[1]
@@ -102,7 +102,7 @@ def weights_for(reading: Reading, domain: Domain, m: float, off: Noise) -> Weigh
 
 def bias(keep: float, phase: Phase) -> float:
     """What one of two competitors can have beside its value, if it can be the receiver itself."""
-    return keep if phase.default is None and may_select_itself(phase) else 0.0
+    return keep if not phase.followed and may_select_itself(phase) else 0.0
 
 
 def decide(

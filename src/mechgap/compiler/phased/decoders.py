@@ -24,9 +24,9 @@ from mechgap.compiler.phased.reading import Reading
 from mechgap.errors import InvalidInput
 from mechgap.network.decoders import Decoder, GraphDecoder, NodeDecoder, PointerDecoder
 from mechgap.network.linear import Linear
+from mechgap.programs.components import Component, Kind
+from mechgap.programs.conclusions import Becomes, First, Grows, Linked
 from mechgap.programs.expressions import Expression, Name, Side, Where, disjuncts
-from mechgap.programs.language import Component, Kind
-from mechgap.programs.phases import Becomes, First, Grows, Linked
 
 BELOW = -4.0
 """Where a value is moved that does not hold."""

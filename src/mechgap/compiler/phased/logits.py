@@ -77,7 +77,7 @@ def attention_units(reading: Reading, gap: float, weights: Weights) -> tuple[Log
 
 def keeping(reading: Reading) -> Affine:
     """1 while a phase runs that has no default but the node itself."""
-    defaults = (i for i, p in enumerate(reading.program.phases) if p.default is not None)
+    defaults = (i for i, p in enumerate(reading.program.phases) if p.followed)
     return sum((-1.0 * reading.runs(i) for i in defaults), Affine({}, 1.0))
 
 
@@ -118,13 +118,13 @@ def _select(reading: Reading, i: int, phase: Phase, weights: Weights) -> Affine:
     flags = reading.conjunction(flags_of(phase), i)
     lifted = weights.mask[i] * (1.25 * flags - 0.25)
     form = lifted - weights.sharpness[i] * value_of(reading, i, phase)
-    for pointer in phase.defaults:  # whoever is eligible gets nothing for being a pointer's node
+    for pointer in phase.followed:  # whoever is eligible gets nothing for being a pointer's node
         form = form - term(Side.EDGE, pointer, weights.follow)
     return form
 
 
 def _follow(reading: Reading, i: int, phase: Phase, weights: Weights) -> Iterator[Affine]:
-    for pointer, flag in phase.defaults.items():
+    for pointer, flag in phase.followed.items():
         form = term(Side.EDGE, pointer) + reading.runs(i) - 1.0
         if flag is not None:
             form = form + reading.literal(flag, i) - 1.0

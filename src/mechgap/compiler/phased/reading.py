@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from mechgap.compiler.affine import Affine, affine, term
 from mechgap.compiler.layout import position_input
+from mechgap.programs.components import Kind
+from mechgap.programs.conclusions import Becomes, First, Grows, Linked
 from mechgap.programs.expressions import Add, Expression, Name, Not, Side, Where
-from mechgap.programs.language import Kind
-from mechgap.programs.phases import Becomes, First, Grows, Linked, PhasedProgram
+from mechgap.programs.program import Program
 from mechgap.tasks.specs import Type, get_task
 
 
@@ -39,7 +40,7 @@ def phase_flag(phase: int) -> str:
 class Reading:
     """A program's names as affine forms of inputs and registers."""
 
-    program: PhasedProgram
+    program: Program
     largest_value: float = 1.0
     """Of every number that is made of others."""
     largest_weight: float = 1.0
@@ -86,7 +87,7 @@ class Reading:
     def _set_to(self, name: str) -> Expression:
         set_in = self.program.set_in(name)
         assert set_in is not None
-        return self.program.phases[set_in].signal[name]
+        return self.program.phases[set_in].update[name]
 
     def is_signal_flag(self, name: str) -> bool:
         """Whether a name is a flag that lives in registers."""
@@ -122,7 +123,7 @@ class Reading:
         """Every name that is read, with the phase that reads it."""
         for i, phase in enumerate(self.program.phases):
             mask = [] if phase.mask is None else [phase.mask]
-            for part in [phase.select.expression, *mask, *phase.signal.values()]:
+            for part in [phase.select.expression, *mask, *phase.update.values()]:
                 yield from ((i, name) for name in part.walk() if isinstance(name, Name))
         for conclusion in self.program.conclude.values():
             match conclusion:

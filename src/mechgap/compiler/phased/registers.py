@@ -24,8 +24,8 @@ from math import ceil, log2
 from mechgap.compiler.affine import Affine, term
 from mechgap.compiler.phased.reading import Reading, held, phase_flag, place
 from mechgap.compiler.updates import HiddenUnit
+from mechgap.programs.components import Kind
 from mechgap.programs.expressions import Expression, Name, Not, Side, conjuncts, disjuncts
-from mechgap.programs.language import Kind
 from mechgap.programs.phases import Phase
 
 STORED = 0.5
@@ -135,7 +135,7 @@ def _counter(reading: Reading) -> Iterator[Flag]:
 
 
 def _signals(reading: Reading, i: int, phase: Phase, gap: float) -> Iterator[Register]:
-    for name, expression in phase.signal.items():
+    for name, expression in phase.update.items():
         kind = reading.program.components[name].kind
         if kind is Kind.POINTER:
             yield Place(name, term(Side.OTHER, reading.position))
@@ -226,5 +226,5 @@ def never_negative(reading: Reading, i: int, parts: Sequence[Expression]) -> boo
             return reading.in_register(name, i)
         case [Name(Side.OTHER, name), Not(Name(Side.SELF, own))]:
             asked = Name(Side.OTHER, name) in conjuncts(phase.mask)
-            return name == own and asked and phase.default is None and reading.in_register(name, i)
+            return name == own and asked and not phase.followed and reading.in_register(name, i)
     return False

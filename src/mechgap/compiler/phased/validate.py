@@ -7,6 +7,8 @@ from mechgap.compiler.phased.logits import flags_of, pointing
 from mechgap.compiler.phased.reading import Reading
 from mechgap.compiler.phased.registers import LOOP, exclusive, signal_forms
 from mechgap.compiler.target import Target
+from mechgap.programs.components import Kind
+from mechgap.programs.conclusions import Becomes, First, Grows, Linked
 from mechgap.programs.expressions import (
     Add,
     Constant,
@@ -20,21 +22,19 @@ from mechgap.programs.expressions import (
     disjuncts,
     sides,
 )
-from mechgap.programs.language import Kind
-from mechgap.programs.phases import Becomes, First, Grows, Linked, Phase, PhasedProgram
+from mechgap.programs.phases import Phase
+from mechgap.programs.program import Program
 from mechgap.programs.validate import Problem, refuse
-from mechgap.programs.validate_phases import phase_problems
 
 
-def check_phases(program: PhasedProgram, target: Target, simplify_decoders: bool) -> None:
+def check_phases(program: Program, target: Target, simplify_decoders: bool) -> None:
     """Refuse a program with problems, all of them at once."""
-    refuse(program, list(phase_problems(program)))
     refuse(program, [
         *target_problems(program, target), *construction_problems(program, simplify_decoders)
     ])  # fmt: skip
 
 
-def target_problems(program: PhasedProgram, target: Target) -> Iterator[Problem]:
+def target_problems(program: Program, target: Target) -> Iterator[Problem]:
     """What a target cannot do of a program that makes sense."""
     if program.sees_all and not target.full_attention:
         yield Problem(
@@ -49,7 +49,7 @@ def target_problems(program: PhasedProgram, target: Target) -> Iterator[Problem]
             " Ask for edge.… in every mask that needs it, and say sees_all=True",
         )
     for i, phase in enumerate(program.phases):
-        for name, value in phase.signal.items():
+        for name, value in phase.update.items():
             is_number = program.components[name].kind is Kind.FLOAT
             if is_number and Side.EDGE in sides(value) and not target.edge_information:
                 yield Problem(
@@ -59,20 +59,29 @@ def target_problems(program: PhasedProgram, target: Target) -> Iterator[Problem]
                 )
 
 
-def construction_problems(program: PhasedProgram, simplify_decoders: bool) -> Iterator[Problem]:
+def construction_problems(program: Program, simplify_decoders: bool) -> Iterator[Problem]:
     """What the constructions cannot do of a program that makes sense."""
     reading = Reading(program)
-    if len(program.phases) < 2:
-        yield Problem("one-phase", "a single phase is a GraphProgram; write it as one")
     if simplify_decoders:
         yield Problem("simplified-decoders", "pointers with two values need dm-clrs's decoder")
+    yield from _starts(program)
     for i, phase in enumerate(program.phases):
+        if phase.keeps:
+            yield Problem("keeps", f"phase {i} keeps where nobody passes its mask; only the short "
+                          "form can. Attend to self, or follow a pointer")  # fmt: skip
         yield from _selection(reading, i, phase)
         yield from _mask(reading, i, phase)
         yield from _default(reading, i, phase)
         yield from _values(reading, i, phase)
     yield from _conclusions(reading)
     yield from _predictions(reading)
+
+
+def _starts(program: Program) -> Iterator[Problem]:
+    for component in program.hidden:
+        start = program.starts.get(component.name)
+        if component.kind is Kind.FLOAT and start != Constant(0.0):
+            yield Problem("unknown-start", f"'{component.name}' must start at 0; got '{start}'")
 
 
 def _selection(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
@@ -121,7 +130,7 @@ def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     own = Name(Side.SELF, reading.position)
     asks = [p for p in flags if p in signals and isinstance(p, Name) and p.side is Side.OTHER]
     sender = isinstance(equality.left, Name) and equality.left.side is Side.OTHER
-    held = {name for phase in reading.program.phases for name in phase.signal}
+    held = {name for phase in reading.program.phases for name in phase.update}
     if isinstance(equality.left, Name) and equality.left.name not in held:
         yield Problem("unknown-comparison", f"phase {i} compares '{equality.left}', which no node "
                       "holds: it is no signal")  # fmt: skip
@@ -139,13 +148,13 @@ def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
 
 
 def _default(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
-    two = len(phase.defaults) == 2
+    two = len(phase.followed) == 2
     if two and pointing(phase) is None:
         yield Problem("default-elsewhere", f"phase {i} has one of two defaults; its mask must "
                       "compare")  # fmt: skip
-    if two and not all(_is_literal(flag) for flag in phase.defaults.values() if flag is not None):
+    if two and not all(_is_literal(flag) for flag in phase.followed.values() if flag is not None):
         yield Problem("default-elsewhere", f"the default of phase {i} must go by one flag")
-    for name in phase.defaults:
+    for name in phase.followed:
         yield from _followed(reading, i, name)
 
 
@@ -162,7 +171,7 @@ def _followed(reading: Reading, i: int, name: str) -> Iterator[Problem]:
 
 def _values(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     position = Name(Side.OTHER, reading.position)
-    for name, value in phase.signal.items():
+    for name, value in phase.update.items():
         delays = reading.delays(name)
         if reading.program.components[name].kind is Kind.FLOAT:
             yield from _number(reading, i, name)
@@ -189,7 +198,7 @@ def _number(reading: Reading, i: int, name: str) -> Iterator[Problem]:
     if name in reading.program.counts:
         yield from _count(reading, i, name)
         return
-    value = reading.program.phases[i].signal[name]
+    value = reading.program.phases[i].update[name]
     numbers = _numbers(reading, i) | {*reading.program.counts}
     match value:
         case Add(Name(Side.SELF, own), Where(flag, _, _) as added) if own == name:
@@ -226,7 +235,7 @@ def _count(reading: Reading, i: int, name: str) -> Iterator[Problem]:
 
 
 def _conclusions(reading: Reading) -> Iterator[Problem]:
-    last = reading.program.phases[-1].signal
+    last = reading.program.phases[-1].update
     pointers = {c.name for c in reading.program.hidden if c.kind is Kind.POINTER}
     plain = {reading.position, *(pointers & {*last})}
     for name, conclusion in reading.program.conclude.items():

@@ -1,0 +1,202 @@
+"""A graph program: what every node holds, how it starts, and what a step does.
+
+In every step nodes go through the *phases* in order. In a phase each node looks at itself and its
+neighbours (at all nodes, if the program `sees_all`), selects one of those that pass the mask, and
+sets flags, pointers and numbers by it. When the phases are over the step *concludes*: classes and
+choices are decided, totals grow.
+
+In the beginning flags are not set, a class is its first, a choice is the lowest node, a pointer
+means the node itself, numbers are 0, and `init` says what else.
+
+A program reads as it is written, `print(program)` gives that text back, and `data` has it as plain
+data. `GraphProgram` is the paper's short form of a program with one phase.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from mechgap.errors import InvalidInput
+from mechgap.programs.components import Component, Kind
+from mechgap.programs.conclusions import Conclusion, parts
+from mechgap.programs.expressions import (
+    Add,
+    Expression,
+    Name,
+    Number,
+    Scale,
+    Side,
+    as_expression,
+)
+from mechgap.programs.phases import Phase, Selection, keep
+from mechgap.programs.text import program_text
+from mechgap.tasks.specs import Stage, Task, get_task
+
+
+@dataclass(frozen=True)
+class Fixpoint:
+    """Run until nothing changes."""
+
+    def __str__(self) -> str:
+        return "fixpoint"
+
+
+fixpoint = Fixpoint()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A graph algorithm."""
+
+    name: str
+    task: str
+    """The CLRS task whose graphs and inputs it reads."""
+    inputs: Mapping[str, str]
+    """The program's names of the task's inputs."""
+    hidden: tuple[Component, ...]
+    """The state of every node."""
+    init: Mapping[str, Expression] = field(default_factory=dict)
+    """What starts otherwise than all else, from each node's own inputs."""
+    phases: tuple[Phase, ...]
+    conclude: Mapping[str, Conclusion] = field(default_factory=dict)
+    """Classes, choices, totals, and pointers that follow from others, at the end of the step."""
+    sees_all: bool = False
+    """Whether nodes look at all nodes; else, at their neighbours and themselves."""
+    hints: Mapping[str, Component]
+    """Which component is which hint: the task's own, or new ones."""
+    output: Mapping[str, Component]
+    unclaimed: Mapping[str, str] = field(default_factory=dict)
+    """Hints of the task that are not claimed, and why."""
+    steps: int | Fixpoint = fixpoint
+    """How long it runs where no hints tell."""
+
+    def __post_init__(self):
+        init = {name: as_expression(value) for name, value in self.init.items()}
+        object.__setattr__(self, "init", init)
+        for sequence in ("hidden", "phases"):
+            object.__setattr__(self, sequence, tuple(getattr(self, sequence)))
+
+    def __str__(self) -> str:
+        return program_text(self)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @cached_property
+    def components(self) -> Mapping[str, Component]:
+        """The hidden state's components by name."""
+        return {component.name: component for component in self.hidden}
+
+    @property
+    def position(self) -> str:
+        """The program's name of the input that tells nodes apart."""
+        for ours, theirs in self.inputs.items():
+            if theirs == "pos":
+                return ours
+        raise InvalidInput(f"{self.name} must name the input 'pos': it tells nodes apart")
+
+    @property
+    def selections(self) -> int:
+        """How often a node selects in a step."""
+        return len(self.phases)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether `GraphProgram` can say it: one phase that keeps, and nothing else."""
+        keeps = [phase.keeps for phase in self.phases] == [True]
+        return keeps and not (self.conclude or self.sees_all or self.unclaimed)
+
+    @property
+    def starts(self) -> Mapping[str, Expression]:
+        """What flags, numbers and pointers are in the beginning."""
+        nothing = {Kind.BOOL: as_expression(0), Kind.FLOAT: as_expression(0)}
+        usual = {**nothing, Kind.POINTER: Name(Side.INIT, self.position)}
+        found = {c.name: usual[c.kind] for c in self.hidden if c.kind in usual}
+        return {**found, **self.init}
+
+    @property
+    def counts(self) -> Mapping[str, tuple[float, Name]]:
+        """The numbers that go up by so much with a flag, ``self.n + 0.01 * other.flag``."""
+        found = {}
+        for phase in self.phases:
+            for name, value in phase.update.items():
+                match value:
+                    case Add(Name(Side.SELF, own), Scale(by, Name() as flag)) if own == name:
+                        found[name] = (by, flag)
+        return found
+
+    def set_in(self, name: str) -> int | None:
+        """The phase that sets a component; None for what is concluded."""
+        return next((i for i, phase in enumerate(self.phases) if name in phase.update), None)
+
+    def fed_back(self, name: str) -> bool:
+        """Whether a component is a hint that is claimed, and so comes back in the next step."""
+        claimed = (c.name for hint, c in self.hints.items() if hint not in self.unclaimed)
+        return name in claimed
+
+    def expressions(self) -> Iterable[Expression]:
+        """Every expression of the program but for where it starts."""
+        for phase in self.phases:
+            yield phase.select.expression
+            if phase.mask is not None:
+                yield phase.mask
+            if isinstance(phase.otherwise, Expression):
+                yield phase.otherwise
+            yield from phase.update.values()
+        for conclusion in self.conclude.values():
+            yield from parts(conclusion)
+
+    def posed(self) -> Task:
+        """The task that the program solves: CLRS's own if it answers for CLRS's hints and outputs.
+
+        Otherwise a task with CLRS's inputs and the program's hints and outputs.
+        """
+        clrs = get_task(self.task)
+        own = {f.name for f in clrs.features if f.stage is not Stage.INPUT}
+        if own == {*self.hints, *self.output, *self.unclaimed}:
+            return clrs
+        hints = (c.feature(name, Stage.HINT) for name, c in self.hints.items())
+        outputs = (c.feature(name, Stage.OUTPUT) for name, c in self.output.items())
+        return Task(
+            name=self.name,
+            summary=f"the graph program {self.name}",
+            features=(*clrs.inputs, *outputs, *hints),
+            directed=clrs.directed,
+            acyclic=clrs.acyclic,
+            weighted=clrs.weighted,
+            has_source=clrs.has_source,
+            in_dm_clrs=False,
+        )
+
+
+def GraphProgram(
+    *,
+    name: str,
+    task: str,
+    inputs: Mapping[str, str],
+    hidden: tuple[Component, ...],
+    init: Mapping[str, Expression | Number],
+    select: Selection,
+    update: Mapping[str, Expression | Number],
+    hints: Mapping[str, Component],
+    output: Mapping[str, Component],
+    mask: Expression | None = None,
+    steps: int | Fixpoint = fixpoint,
+) -> Program:
+    """The paper's form: one selection in a step; where nobody passes the mask, nodes keep.
+
+    Returns:
+        The program of one phase. See `Program` for what the arguments are.
+    """
+    as_given = {part: as_expression(value) for part, value in update.items()}
+    return Program(
+        name=name,
+        task=task,
+        inputs=inputs,
+        hidden=hidden,
+        init={part: as_expression(value) for part, value in init.items()},
+        phases=(Phase(select=select, mask=mask, otherwise=keep, update=as_given),),
+        hints=hints,
+        output=output,
+        steps=steps,
+    )
