@@ -164,3 +164,19 @@ def test_show_draws_parameters_and_a_run(mechgap, tmp_path):
     drawn = sorted(path.name for path in tmp_path.iterdir())
     assert drawn == ["bf-auxiliary.png", "bf-run.png", "bf.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.iterdir())
+
+
+def test_the_command_line_tells_the_verdicts_apart(mechgap, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from mechgap.lang import *\n"
+        "visit, pi = Bool('visit'), Pointer('pi')\n"
+        "mine = GraphProgram(name='mine', task='bfs', inputs={'idx': 'pos', 'start': 's'},\n"
+        "    hidden=(visit, pi), init=dict(visit=init.start, pi=init.idx),\n"
+        "    select=maximum(other.idx), mask=other.visit & ~self.visit,\n"
+        "    update=dict(visit=self.visit | other.visit, pi=other.idx),\n"
+        "    hints={'reach_h': visit, 'pi_h': pi}, output={'pi': pi})\n"
+    )
+    done = mechgap("verify", f"{path}:mine", "--nodes", "8", "--graphs", "8")
+    assert done.returncode == 1
+    assert "the program is not the task's algorithm" in " ".join(done.stdout.split())

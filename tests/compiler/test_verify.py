@@ -191,7 +191,9 @@ def test_run_refuses_what_is_outside_the_certificate():
     checked, unchecked = (run(made.network, inside, within=w) for w in (made, None))
     assert (checked.attention == unchecked.attention).all()
 
-    with pytest.raises(InvalidInput, match=r"1 of 1 graphs .* 'dist' above 4 \(sample 0\); "):
+    with pytest.raises(
+        InvalidInput, match=r"1 of 1 graphs .* 'dist' below 0 or above 4 \(sample 0\); "
+    ):
         run(made.network, from_graphs("bellman_ford", 10 * weights, 0), within=made)
     crowded = eqx.tree_at(lambda b: b.inputs["pos"], inside, inside.inputs["pos"] / 2)
     with pytest.raises(InvalidInput, match=r"positions closer than 0\.25 or not"):

@@ -48,9 +48,8 @@ def gap(
     compiled, verified = compile_and_verify(recipe)
     _say(
         f"compiled {compiled.program.name} ({compiled.target.name}, "
-        f"{compiled.network.parameters:,} parameters): "
-        f"{'exact' if verified.exact else 'NOT exact'} on {verified.graphs} graphs of "
-        f"{verified.nodes} nodes, every hint of every step"
+        f"{compiled.network.parameters:,} parameters): {verified.sentence}, every hint of every "
+        "step"
     )
     _say(
         f"training {seeds} networks for {steps:,} steps each; a full run is: mechgap gap {task} "

@@ -151,7 +151,10 @@ def verify_command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare interpreter, compiled network and CLRS's trace. Exit code 0 only if exact."""
+    """Compare interpreter, compiled network and CLRS's trace.
+
+    Exit code 0 only if all agree on every graph inside the certificate, and some are inside.
+    """
     if graphs < 1:
         raise InvalidInput(f"graphs must be at least 1; got {graphs}")
     from mechgap.tasks.official import NODES, get_split
@@ -170,7 +173,8 @@ def verify_command(
     if as_json:
         from dataclasses import asdict
 
-        print(json.dumps({"exact": found.exact, **asdict(found)}))
+        said = {"exact": found.exact, "verdict": found.verdict.value, "sentence": found.sentence}
+        print(json.dumps({**said, **asdict(found)}))
     else:
         from mechgap.report.compiled import show, verification_view
 

@@ -90,12 +90,16 @@ class Certificate:
             f"positions closer than {domain.position_gap:.3g} or not increasing": apart
             < domain.position_gap - rounding,
             "competing values closer than certified": closest < self.value_gap(steps) - rounding,
+            "a pointer that is fed back lets a node select beyond its neighbours": (
+                run.widened & counted
+            ).any(0),
         }
         for component in program.hidden:
             if component.kind is Kind.FLOAT:
-                reasons[f"'{component.name}' above {domain.largest_value:.3g}"] = (
-                    run.states[component.name].max((0, 2)) > domain.largest_value
-                )
+                values = run.states[component.name]
+                reasons[f"'{component.name}' below 0 or above {domain.largest_value:.3g}"] = (
+                    (values < 0) | (values > domain.largest_value)
+                ).any((0, 2))
         for ours, theirs in program.inputs.items():
             if np.ndim(inputs[theirs]) == 3:
                 weights = np.asarray(inputs[theirs])

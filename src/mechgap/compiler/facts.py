@@ -111,7 +111,8 @@ def set_by_every_update(program: Program, mask: Mask) -> tuple[str, ...]:
     return tuple(
         flag
         for flag in mask.sender_flags
-        if simplified_update(program, mask, flag) == Name(Side.OTHER, flag)
+        if flag in program.components
+        and simplified_update(program, mask, flag) == Name(Side.OTHER, flag)
         and is_monotone(program, flag)
     )
 

@@ -50,6 +50,12 @@ def target_problems(program: Program, target: Target, domain: Domain) -> Iterato
                 f"the update of '{component.name}' reads an edge, and in {target.name} the values "
                 "that attention selects are a function of nodes alone. Use general or paper",
             )
+        if Name(Side.EDGE, "loop") in program.phases[0].update[component.name].walk():
+            yield Problem(
+                "loop-in-update",
+                f"the update of '{component.name}' asks for edge.loop; "
+                "a program of one phase that keeps can ask for it in its mask alone",
+            )
         try:
             component_units(program, mask or Mask(), domain, component)
         except NotAffine as error:

@@ -8,6 +8,7 @@ is reported with its reason.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 import jax
@@ -40,6 +41,15 @@ class Disagreement:
     inside: bool
 
 
+class Verdict(Enum):
+    """What a comparison of interpreter, network and trace shows."""
+
+    EXACT = "exact"
+    NOTHING_INSIDE = "nothing inside the certificate"
+    NETWORK_IS_NOT_PROGRAM = "the network is not the program"
+    PROGRAM_IS_NOT_TASK = "the program is not the task's algorithm"
+
+
 @dataclass(frozen=True)
 class Unclaimed:
     """A hint that the program does not claim."""
@@ -63,16 +73,57 @@ class Verification:
     attention: float
     """The largest difference between the network's attention and the interpreter's selection, on
     graphs inside the certificate."""
+    inside_certificate: int
+    """How many graphs lie inside: what is promised is about these."""
     outside_certificate: int
-    """How many graphs lie outside."""
+    outside_reasons: Mapping[str, int]
+    """Why graphs lie outside, and how many for each reason."""
     missed_graphs_inside: int
+    """On how many graphs the network is not the program, of those inside."""
     missed_graphs_outside: int
+    unlike_trace_inside: int
+    """On how many graphs the program is not the task's algorithm, of those inside."""
     first: Disagreement | None
 
     @property
+    def verdict(self) -> Verdict:
+        """What the comparison shows."""
+        if self.missed_graphs_inside:
+            return Verdict.NETWORK_IS_NOT_PROGRAM
+        if self.unlike_trace_inside:
+            return Verdict.PROGRAM_IS_NOT_TASK
+        return Verdict.EXACT if self.inside_certificate else Verdict.NOTHING_INSIDE
+
+    @property
     def exact(self) -> bool:
-        """Whether nothing was missed on any graph inside the certificate."""
-        return self.missed_graphs_inside == 0
+        """Whether all three agree on every graph inside the certificate, and some are inside."""
+        return self.verdict is Verdict.EXACT
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, with how many graphs it is about."""
+        of = f"{self.graphs} graphs of {self.nodes} nodes"
+        inside, outside = self.inside_certificate, self.outside_certificate
+        if not outside:
+            about = f"{of}, all inside the certificate"
+        else:
+            about = (
+                f"the {inside} of {of} that lie inside the certificate; of {outside} outside, "
+                f"{self.missed_graphs_outside} are missed"
+            )
+        match self.verdict:
+            case Verdict.EXACT:
+                return f"exact on {about}"
+            case Verdict.NOTHING_INSIDE:
+                why = "; ".join(f"{why} ({n})" for why, n in self.outside_reasons.items())
+                return f"nothing is promised here: all {of} lie outside the certificate: {why}"
+            case Verdict.NETWORK_IS_NOT_PROGRAM:
+                return f"NOT exact: the network misses {self.missed_graphs_inside} of {about}"
+            case Verdict.PROGRAM_IS_NOT_TASK:
+                return (
+                    "the network is the program, but the program is not the task's algorithm: "
+                    f"they differ on {self.unlike_trace_inside} of {about}"
+                )
 
 
 def fresh_graphs(program: Program, nodes: int, graphs: int, seed: int) -> Batch:
@@ -120,8 +171,13 @@ def verify(compiled: Compiled, batch: Batch) -> Verification:
         name: Unclaimed(why, share(name, _Comparison.guess) if name in program.hints else None)
         for name, why in program.unclaimed.items()
     }
-    inside = np.concatenate([piece.inside for piece in pieces])
-    missed = np.concatenate([piece.missed for piece in pieces])
+    inside, missed, unlike = (
+        np.concatenate([getattr(piece, name) for piece in pieces])
+        for name in ("inside", "missed", "unlike")
+    )
+    reasons = {
+        why: sum(int(piece.reasons[why].sum()) for piece in pieces) for why in pieces[0].reasons
+    }
     return Verification(
         graphs=batch.size,
         nodes=batch.nodes,
@@ -129,9 +185,12 @@ def verify(compiled: Compiled, batch: Batch) -> Verification:
         hints=hints,
         unclaimed=unclaimed,
         attention=max(piece.attention for piece in pieces),
+        inside_certificate=int(inside.sum()),
         outside_certificate=int((~inside).sum()),
+        outside_reasons={why: count for why, count in reasons.items() if count},
         missed_graphs_inside=int((missed & inside).sum()),
         missed_graphs_outside=int((missed & ~inside).sum()),
+        unlike_trace_inside=int((unlike & inside).sum()),
         first=next((piece.first for piece in pieces if piece.first is not None), None),
     )
 
@@ -148,8 +207,8 @@ class _Comparison:
 
     def __init__(self, compiled: Compiled, batch: Batch, first_graph: int):
         self.compiled, self.batch, self.first_graph = compiled, batch, first_graph
-        self.meaning, reasons = compiled.interpreted(batch)
-        self.inside = ~np.any(list(reasons.values()), axis=0)
+        self.meaning, self.reasons = compiled.interpreted(batch)
+        self.inside = ~np.any(list(self.reasons.values()), axis=0)
         trace = run(compiled.network, batch)
         self.predicted = {name: np.asarray(raw) for name, raw in trace.hints.items()}
         self.outputs = {name: np.asarray(raw) for name, raw in trace.outputs.items()}
@@ -157,15 +216,14 @@ class _Comparison:
         counted = np.asarray(trace.valid) * self.inside
         self.attention = float(np.max(off * counted, initial=0.0))
         self.missed = np.zeros(batch.size, bool)
+        self.unlike = np.zeros(batch.size, bool)
         self.first: Disagreement | None = None
         self.positions = np.asarray(batch.inputs["pos"], float)
 
     def hint(self, name: str) -> Agreement:
         """How a hint agrees, in every step that counts."""
         component = self.compiled.program.hints[name]
-        meant, predicted, traced, valid = self._of_hint(name)
-        wrong = self._differ(component, meant, predicted) | self._differ(component, meant, traced)
-        return self._note(name, meant, predicted, traced, valid & wrong, valid)
+        return self._note(name, component, *self._of_hint(name))
 
     def guess(self, name: str) -> Agreement:
         """How network and trace agree on a hint that is not claimed; a choice counts once."""
@@ -185,8 +243,7 @@ class _Comparison:
         predicted = self._decided(component, self.outputs[name][None])
         traced = self._traced(component, np.asarray(self.batch.outputs[name])[None])
         valid = np.ones(meant.shape, bool)
-        wrong = self._differ(component, meant, predicted) | self._differ(component, meant, traced)
-        return self._note(name, meant, predicted, traced, wrong, valid)
+        return self._note(name, component, meant, predicted, traced, valid)
 
     def _of_hint(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """What was meant, predicted and traced, and what counts."""
@@ -235,14 +292,18 @@ class _Comparison:
     def _note(
         self,
         name: str,
+        component: Component,
         meant: np.ndarray,
         predicted: np.ndarray,
         traced: np.ndarray,
-        wrong: np.ndarray,
         valid: np.ndarray,
     ) -> Agreement:
-        """Remember which graphs were missed, and the first place."""
-        self.missed |= wrong.any((0, 2))
+        """Remember which graphs were missed, by whom, and the first place."""
+        missed = valid & self._differ(component, meant, predicted)
+        unlike = valid & self._differ(component, meant, traced)
+        wrong = missed | unlike
+        self.missed |= missed.any((0, 2))
+        self.unlike |= unlike.any((0, 2))
         places = np.argwhere(wrong)
         if len(places) and self.first is None:
             step, graph, node = places[0]

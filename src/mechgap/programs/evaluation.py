@@ -64,16 +64,17 @@ class Given(NamedTuple):
     named: Mapping[str, Any]
     positions: Any
     support: Any
-    """Neighbours in either direction, and oneself by the self-loop that CLRS's graphs have."""
+    """Neighbours in either direction, and oneself."""
 
 
 def given(program: Program, inputs: Mapping[str, Any], dtype: Any) -> Given:
     """A batch's inputs as a program reads them."""
     adjacent = inputs["adj"] > 0
+    oneself = np.eye(adjacent.shape[-1], dtype=bool)
     return Given(
         {ours: inputs[theirs].astype(dtype) for ours, theirs in program.inputs.items()},
         inputs["pos"].astype(dtype),
-        adjacent | adjacent.swapaxes(-1, -2) | program.sees_all,
+        adjacent | adjacent.swapaxes(-1, -2) | oneself | program.sees_all,
     )
 
 

@@ -55,6 +55,9 @@ class Execution(NamedTuple):
     gaps: Float[np.ndarray, "time batch"]
     """How close the closest race by numbers was: the smallest difference between a selected value
     and the next that competed with it (infinite where nobody competed, or positions did)."""
+    widened: Bool[np.ndarray, "time batch"]
+    """Whether somebody would be eligible whom a node sees only because a pointer that is a hint
+    leads there: a network that is fed its hints attends along them, too."""
     hops: Int[np.ndarray, "batch"]
     """The longest chain of numbers in which each was made of the one before."""
 
@@ -82,8 +85,9 @@ def interpret(
         taken = take_step(program, known, state)
         if not isinstance(wanted, int) and not _changed(state, taken.state).any():
             break
+        wider = known.support | _along_pointers(program, known, state)
         for phase, at in zip(program.phases, taken.phases, strict=True):
-            seen.append(_seen(program, phase, known, at))
+            seen.append(_seen(program, phase, known, at, wider))
             chains = chains.after(phase, known, at)
         state = taken.state
         states.append(components(program, state))
@@ -94,7 +98,8 @@ def interpret(
                 "it has no fixpoint. Say how long it runs (steps=…), or let its updates come to "
                 "an end"
             )
-    shapes = {"acceptable": (batch, nodes, nodes), "shared": (batch,), "gaps": (batch,)}
+    of_graphs = dict.fromkeys(("shared", "gaps", "widened"), (batch,))
+    shapes = {"acceptable": (batch, nodes, nodes), **of_graphs}
     kinds = {"senders": int, "key": int, "mask": int, "gaps": float}
 
     def stacked(name: str) -> np.ndarray:
@@ -110,6 +115,7 @@ def interpret(
         foils=Foils(stacked("key"), stacked("mask")),
         shared=stacked("shared"),
         gaps=stacked("gaps"),
+        widened=stacked("widened"),
         hops=chains.longest,
     )
 
@@ -213,9 +219,10 @@ class _Seen(NamedTuple):
     mask: np.ndarray
     shared: np.ndarray
     gaps: np.ndarray
+    widened: np.ndarray
 
 
-def _seen(program: Program, phase: Phase, given: Given, at: TakenPhase) -> _Seen:
+def _seen(program: Program, phase: Phase, given: Given, at: TakenPhase, wider: np.ndarray) -> _Seen:
     nodes = given.support.shape[-1]
     alone = np.eye(nodes, dtype=bool)
     barred = given.support & ~at.eligible & ~alone
@@ -232,7 +239,18 @@ def _seen(program: Program, phase: Phase, given: Given, at: TakenPhase) -> _Seen
         mask=np.where(at.anyone & barred.any(-1), best_barred, at.sender),
         shared=(at.eligible.sum(-1) > 1).any(-1) & compares,
         gaps=np.full(len(race), np.inf) if by_position(program, phase) else race,
+        widened=(wider & at.passes & ~at.eligible).any((-1, -2)),
     )
+
+
+def _along_pointers(program: Program, given: Given, state: State) -> np.ndarray:
+    """Who is at either end of a pointer that is a hint."""
+    nodes = given.positions.shape[-1]
+    found = np.zeros(given.support.shape, bool)
+    for component in program.hints.values():
+        if component.kind is Kind.POINTER:
+            found |= np.eye(nodes, dtype=bool)[pointed(state[component.name], given.positions)]
+    return found | found.swapaxes(-1, -2)
 
 
 def _acceptable(program: Program, phase: Phase, given: Given, at: TakenPhase) -> np.ndarray:

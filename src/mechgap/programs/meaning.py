@@ -26,6 +26,8 @@ class TakenPhase(NamedTuple):
     """What a phase looked at, decided and changed, of NumPy's arrays or JAX's."""
 
     before: State
+    passes: Bool[Any, "batch receivers senders"]
+    """Who passes the mask, in sight or not."""
     eligible: Bool[Any, "batch receivers senders"]
     """Who is in sight and passes the mask."""
     score: Float[Any, "batch receivers senders"]
@@ -67,9 +69,10 @@ def take_phase(
 ) -> TakenPhase:
     """Select and update once."""
     values = of_pairs(given, state)
-    eligible = given.support
+    passes = given.support | True
     if phase.mask is not None:
-        eligible = eligible & (evaluate(phase.mask, values) > 0.5)
+        passes = passes & (evaluate(phase.mask, values) > 0.5)
+    eligible = given.support & passes
     anyone = eligible.any(-1)
     score = phase.select.sign * evaluate(phase.select.expression, values)
     score = xp.broadcast_to(score, eligible.shape)
@@ -81,7 +84,7 @@ def take_phase(
     new = {name: at_sender(value, values, sender, xp) for name, value in phase.update.items()}
     if phase.keeps:
         new = {name: xp.where(anyone, value, state[name]) for name, value in new.items()}
-    return TakenPhase(state, eligible, score, anyone, sender, {**state, **new})
+    return TakenPhase(state, passes, eligible, score, anyone, sender, {**state, **new})
 
 
 def start(program: Program, given: Given, xp: Any = np) -> State:

@@ -40,11 +40,10 @@ def compiled_view(compiled: Compiled) -> Group:
 
 def verification_view(compiled: Compiled, found: Verification) -> Group:
     """How the comparison went."""
-    verdict = "exact" if found.exact else "NOT exact"
     headline = Text.assemble(
         (compiled.program.name, "bold"),
-        f" for {compiled.target.name}, {found.graphs} graphs of {found.nodes} nodes: ",
-        (verdict, "bold green" if found.exact else "bold red"),
+        f" for {compiled.target.name}: ",
+        (found.sentence, "bold green" if found.exact else "bold red"),
         "\n",
     )
     rows = [(f"output {name}", f"{share:.6f}") for name, share in found.outputs.items()]
@@ -54,9 +53,12 @@ def verification_view(compiled: Compiled, found: Verification) -> Group:
         rows.append((f"hint {name}, not claimed", f"{agrees}: {missing.why}"))
     rows += [
         ("attention, largest difference", f"{found.attention:.2g}"),
-        ("graphs outside the certificate", str(found.outside_certificate)),
-        ("graphs missed inside it", str(found.missed_graphs_inside)),
-        ("graphs missed outside it", str(found.missed_graphs_outside)),
+        ("graphs inside the certificate", str(found.inside_certificate)),
+        ("missed by the network", str(found.missed_graphs_inside)),
+        ("where the program is not CLRS's", str(found.unlike_trace_inside)),
+        ("graphs outside it", str(found.outside_certificate)),
+        ("missed by the network", str(found.missed_graphs_outside)),
+        *((f"outside: {why}", str(count)) for why, count in found.outside_reasons.items()),
     ]
     parts: list[RenderableType] = [headline, _pairs(rows)]
     if found.first is not None:

@@ -47,6 +47,8 @@ class Exhibit:
                 "graphs": found.graphs,
                 "outputs": dict(found.outputs),
                 "hints": dict(found.hints),
+                "verdict": found.verdict.value,
+                "inside_certificate": found.inside_certificate,
                 "outside_certificate": found.outside_certificate,
             }
         return about
@@ -60,7 +62,7 @@ def show_zoo(exhibits: Sequence[Exhibit]) -> None:
     table = Table(
         Column("program", no_wrap=True),
         *("target", "units: state", "attention", "hidden", "parameters"),
-        *("certified nodes", "attention error", "outputs", "hints", "graphs", "exact"),
+        *("certified nodes", "attention error", "outputs", "hints", "graphs inside", "exact"),
         box=None,
         padding=(0, 2, 0, 0),
     )
@@ -93,5 +95,6 @@ def _cells(about: dict[str, Any]) -> tuple[str, ...]:
     if "exact" not in about:
         return (*shape, "-", "-", "0", "-")
     outputs, hints = min(about["outputs"].values()), min(about["hints"].values())
-    exact = "yes" if about["exact"] else "NO"
-    return (*shape, f"{outputs:.4f}", f"{hints:.4f}", str(about["graphs"]), exact)
+    exact = "yes" if about["exact"] else f"NO: {about['verdict']}"
+    inside = f"{about['inside_certificate']} of {about['graphs']}"
+    return (*shape, f"{outputs:.4f}", f"{hints:.4f}", inside, exact)

@@ -103,6 +103,9 @@ class PhasedCertificate:
                 apart < domain.position_gap - rounding
             ),
             "two nodes that point to the same one compete for it": (run.shared & counted).any(0),
+            "a pointer that is fed back lets a node select beyond its neighbours": (
+                run.widened & counted
+            ).any(0),
         }
         close = np.zeros(samples, bool)
         for phase, race in enumerate(self.races):
@@ -112,9 +115,10 @@ class PhasedCertificate:
             reasons["competing values closer than certified"] = close
         for component in program.hidden:
             if component.kind is Kind.FLOAT:
-                reasons[f"'{component.name}' above {domain.largest_value:.3g}"] = (
-                    run.states[component.name].max((0, 2)) > domain.largest_value
-                )
+                values = run.states[component.name]
+                reasons[f"'{component.name}' below 0 or above {domain.largest_value:.3g}"] = (
+                    (values < 0) | (values > domain.largest_value)
+                ).any((0, 2))
         scalars = {f.name for f in get_task(program.task).inputs
                    if f.location is Location.EDGE and f.type is Type.SCALAR}  # fmt: skip
         for ours, theirs in program.inputs.items():
