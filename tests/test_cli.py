@@ -153,7 +153,7 @@ def test_verify_says_exact_and_exits_with_0(mechgap):
 def test_verify_says_what_is_not_claimed_and_why(mechgap):
     done = mechgap("verify", "dfs", "--target", "stock", "--nodes", "5", "--graphs", "4")
     assert done.returncode == 0
-    assert "5 nodes: exact" in done.stdout
+    assert "exact on 4 graphs of 5 nodes, all inside" in done.stdout
     assert "hint d, not claimed" in done.stdout
     assert "count the" in done.stdout
 

@@ -97,20 +97,59 @@ def test_many_threads_give_the_same_bits():
             assert (a == b).all()
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"), [("MECHGAP_NATIVE", "0"), ("CXX", "no-such-compiler")]
+PROGRAM = (
+    "import jax.numpy as jnp\n"
+    "from mechgap.network.pairwise import Meeting, pairwise, runs_natively\n"
+    "one = jnp.ones\n"
+    "score = pairwise(Meeting.MAXIMUM, one((1, 2, 4)), one((1, 2, 4)), one((1, 2, 2, 1)), "
+    "one((1, 4)), one((1, 4)))\n"
+    "print(runs_natively(1), score.ravel().tolist())"
 )
-def test_without_a_compiler_plain_jax_is_used(variable, value, tmp_path):
-    program = (
-        "import jax.numpy as jnp\n"
-        "from mechgap.network.pairwise import Meeting, pairwise, runs_natively\n"
-        "one = jnp.ones\n"
-        "score = pairwise(Meeting.MAXIMUM, one((1, 2, 4)), one((1, 2, 4)), one((1, 2, 2, 1)), "
-        "one((1, 4)), one((1, 4)))\n"
-        "print(runs_natively(1), score.ravel().tolist())"
-    )
-    environment = {**os.environ, variable: value, "XDG_CACHE_HOME": str(tmp_path)}
+
+
+def in_a_process(cache, **variables):
+    environment = {**os.environ, **variables, "XDG_CACHE_HOME": str(cache)}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True
     )
     assert done.stdout.split(maxsplit=1) == ["False", "[8.0, 8.0, 8.0, 8.0]\n"], done.stderr
+    return [line for line in done.stderr.splitlines() if line.startswith("mechgap: ")]
+
+
+def test_without_a_compiler_plain_jax_is_used_and_says_so(tmp_path):
+    assert in_a_process(tmp_path, MECHGAP_NATIVE="0") == []  # as was asked for
+    (said,) = in_a_process(tmp_path, CXX="", PATH="/nowhere")
+    assert said == (
+        "mechgap: there is no C++ compiler here (c++, g++ or CXX). Plain JAX is used instead, "
+        "which is slower"
+    )
+    *_, said = in_a_process(tmp_path, CXX="no-such-compiler")
+    assert "pairwise.cc cannot be compiled or loaded here: " in said
+
+
+def test_a_failed_build_is_said_and_not_tried_again(tmp_path):
+    compiler = tmp_path / "broken"
+    compiler.write_text(f"#!/bin/sh\necho tried >> {tmp_path / 'count'}\necho no luck >&2\nexit 1")
+    compiler.chmod(0o755)
+    *_, first = in_a_process(tmp_path, CXX=str(compiler))
+    assert f"pairwise.cc did not compile with {compiler}" in first
+    (again,) = in_a_process(tmp_path, CXX=str(compiler))
+    assert "pairwise.cc did not compile" in again
+    assert "remove it to try again" in again
+    assert (tmp_path / "count").read_text() == "tried\n"
+    (failed,) = (tmp_path / "mechgap").glob("pairwise-*.failed")
+    assert failed.read_text() == "no luck\n"
+
+
+def test_libraries_of_other_processors_are_told_apart(tmp_path):
+    x86 = "processor\t: 0\nmodel name\t: A\nflags\t\t: fpu avx2\n"
+    arm = "processor\t: 0\nFeatures\t: fp asimd\nCPU part\t: 0xd0c\n"
+    kinds = [x86, x86.replace("avx2", "avx512f"), arm, arm.replace("0xd0c", "0xd40"), "", None]
+    named = set()
+    for i, text in enumerate(kinds):
+        path = tmp_path / str(i)
+        if text is not None:
+            path.write_text(text)
+        named.add(native._processor(path))
+    assert len(named) == len(kinds) - 1  # without any information it is this machine's own name
+    assert all(len(name) > len("x86_64 ") for name in named)

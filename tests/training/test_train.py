@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -20,7 +22,10 @@ from command_line import MECHGAP
 from mechgap.errors import InvalidInput
 from mechgap.measures.snapshot import load_snapshots
 from mechgap.network.network import Network
+from mechgap.network.pairwise import runs_natively
 from mechgap.report.runs import run_summary
+from mechgap.training import store as store_module
+from mechgap.training.engines import usable_cores
 from mechgap.training.exchange import export_metrics, merge_runs
 from mechgap.training.local import on_this_machine
 from mechgap.training.population import Trainer
@@ -92,6 +97,21 @@ def command(folder: Path, *more: str) -> list[str]:
 # What a run is
 
 
+def test_a_run_says_if_it_was_not_all_computed_by_the_same_code(whole, tmp_path, monkeypatch):
+    folder = tmp_path / "copy"
+    shutil.copytree(whole, folder)
+    monkeypatch.setattr(store_module, "runs_natively", lambda _: not runs_natively(1))
+    trained(folder)
+    with Store.reading(folder) as store:
+        assert store.about["native"] == [False, True]
+
+
+def test_all_cores_are_used_where_nothing_says_which_may_be(monkeypatch):
+    """As on macOS, which has no affinity."""
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert usable_cores() == os.cpu_count()
+
+
 def test_a_run_can_be_read_by_a_person_and_by_any_tool(whole):
     assert sorted(p.name for p in whole.iterdir() if p.name != "checkpoints") == [
         *(".lock", "recipe.toml", "run.sqlite", "seeds"),
@@ -104,6 +124,7 @@ def test_a_run_can_be_read_by_a_person_and_by_any_tool(whole):
     with Store.reading(whole) as store:
         assert {row.state for row in store.seeds()} == {"finished"}
         assert store.about["versions"]["jax"] == jax.__version__
+        assert store.about["native"] == [runs_natively(1)]
         for row in store.seeds():
             reports = [m for m in store.metrics(row.seed) if m.step == row.best_step]
             best = max(m.validation or 0.0 for m in store.metrics(row.seed))

@@ -1,7 +1,6 @@
 """`mechgap landscape` and `mechgap stability`: around compiled and learned parameters."""
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -32,9 +31,9 @@ def landscape(
     as_json: AsJson = False,
 ) -> None:
     """Loss around learned, compiled and initial parameters; the same command goes on."""
-    from mechgap.training.engines import keep_compiled_programs, use_cores
+    from mechgap.training.engines import keep_compiled_programs, usable_cores, use_cores
 
-    use_cores(len(os.sched_getaffinity(0)))
+    use_cores(usable_cores())
     keep_compiled_programs()
     from mechgap.experiments.landscape import around_program, around_run
     from mechgap.measures.surroundings import Settings, compute

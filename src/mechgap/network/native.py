@@ -1,11 +1,13 @@
 """Native code for CPUs: compiled once with the machine's own C++ compiler, kept in the cache.
 
-Without a compiler, on another device, or with ``MECHGAP_NATIVE=0``, plain JAX does the same.
+Without a compiler, on another device, or with ``MECHGAP_NATIVE=0``, plain JAX does the same, more
+slowly and with other roundings. Where that is nobody's wish, it is said once, with the reason.
 """
 
 import ctypes
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -54,13 +56,17 @@ def _library(source: Path) -> ctypes.CDLL | None:
     """The compiled code, from the cache or new; None where there is no way to compile."""
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
     if compiler is None:
+        _say("there is no C++ compiler here (c++, g++ or CXX)")
         return None
     include = jax.ffi.include_dir()
     # The processor is part of the name: a home folder can be shared between machines.
     made_of = (source.read_text(), *_FLAGS, compiler, version("jaxlib"), _processor())
     digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
     folder = cache_folder()
-    built = folder / f"{source.stem}-{digest}.so"
+    built, failed = (folder / f"{source.stem}-{digest}.{end}" for end in ("so", "failed"))
+    if failed.exists():  # in another process, or at another time
+        _say(f"{source.name} did not compile ('{failed}' says why; remove it to try again)")
+        return None
     try:
         if not built.exists():
             print(f"mechgap: compiling {source.name} for this machine, once", file=sys.stderr)
@@ -71,8 +77,18 @@ def _library(source: Path) -> ctypes.CDLL | None:
                 subprocess.run(command, check=True, capture_output=True)
                 fresh.replace(built)
         return ctypes.CDLL(str(built))
-    except (OSError, subprocess.CalledProcessError):
-        return None
+    except subprocess.CalledProcessError as error:
+        failed.write_bytes(error.stderr)
+        _say(f"{source.name} did not compile with {compiler} ('{failed}' says why)")
+    except OSError as error:
+        _say(f"{source.name} cannot be compiled or loaded here: {error}")
+    return None
+
+
+@cache
+def _say(why: str) -> None:
+    """Once in a process for each reason."""
+    print(f"mechgap: {why}. Plain JAX is used instead, which is slower", file=sys.stderr)
 
 
 def cache_folder() -> Path:
@@ -80,10 +96,13 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mechgap"
 
 
-def _processor() -> str:
-    """What `-march=native` depends on."""
+def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """What `-march=native` depends on; the machine's own name where nothing tells more."""
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        lines = cpuinfo.read_text().splitlines()[:40]
     except OSError:
-        return sys.platform
-    return "".join(line for line in text.splitlines()[:40] if line.startswith(("flags", "model")))
+        lines = []
+    # x86 has flags and a model; ARM has Features, an implementer, a variant and a part.
+    telling = ("flags", "model", "Features", "CPU ")
+    told = "".join(line for line in lines if line.startswith(telling))
+    return f"{platform.machine()} {told or platform.processor() or platform.node()}"

@@ -23,6 +23,7 @@ def run_summary(folder: Path) -> dict[str, Any]:
         "recipe": recipe.data(),
         "versions": about["versions"],
         "commit": about["commit"],
+        "native": about.get("native"),
         "states": {
             s: sum(row.state == s for row in seeds) for s in sorted({r.state for r in seeds})
         },

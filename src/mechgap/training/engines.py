@@ -10,7 +10,7 @@ from mechgap.training.train import Engine
 def make_engine(name: str, *, devices: int | None = None, ray_address: str | None = None) -> Engine:
     """The engine of that name, ready to be given work."""
     if name == "local":
-        use_cores(devices or len(os.sched_getaffinity(0)))
+        use_cores(devices or usable_cores())
         keep_compiled_programs()
         from mechgap.training.local import on_this_machine
 
@@ -20,6 +20,13 @@ def make_engine(name: str, *, devices: int | None = None, ray_address: str | Non
 
         return on_ray(ray_address, one_thread_each())
     raise unknown("engine", name, ["local", "ray"])
+
+
+def usable_cores() -> int:
+    """How many cores this process may use; all of the machine's where nothing tells that."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def use_cores(cores: int) -> None:

@@ -11,7 +11,6 @@ records its checksum together with the metrics that belong to it. So after a cra
 database describes files that are whole. What fails its checksum is done again, and said so.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -28,12 +27,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from filelock import FileLock, Timeout
 from safetensors.numpy import load as load_tensors
 
 from mechgap import __version__
 from mechgap.errors import InvalidInput
 from mechgap.network.files import load_network, network_bytes, packed
 from mechgap.network.network import Network
+from mechgap.network.pairwise import runs_natively
 from mechgap.training.population import Learner
 from mechgap.training.recipe import Recipe, recipe_from, to_toml
 
@@ -52,6 +53,7 @@ CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY, sha256 TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS checkpoints (chunk TEXT PRIMARY KEY, file TEXT NOT NULL);
 """
 DATABASE = "run.sqlite"
+LOCK = ".lock"
 
 
 @dataclass(frozen=True)
@@ -124,16 +126,16 @@ class Store:
         """Open a run for training, or begin it. One process at a time; one recipe for good."""
         with _disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            with (folder / ".lock").open("w") as lock:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError as error:
-                    raise InvalidInput(
-                        f"another process is working on '{folder}'. Wait for it, stop it, or "
-                        "choose another folder"
-                    ) from error
+            try:
+                held = FileLock(folder / LOCK).acquire(timeout=0)
+            except Timeout as error:
+                raise InvalidInput(
+                    f"another process is working on '{folder}'. Wait for it, stop it, or "
+                    "choose another folder"
+                ) from error
+            with held:
                 is_new = not (folder / DATABASE).exists()
-                if is_new and any(p.name != ".lock" for p in folder.iterdir()):
+                if is_new and any(p.name != LOCK for p in folder.iterdir()):
                     raise InvalidInput(
                         f"'{folder}' holds other files and is not a run. Choose a new folder"
                     )
@@ -166,6 +168,7 @@ class Store:
             made = {
                 "recipe": recipe.data(),
                 "chunk": chunk,
+                "native": [runs_natively(1)],
                 **made_with(),
             }
             with self._db:
@@ -181,6 +184,7 @@ class Store:
                 f"'{self.folder}' was begun with another configuration ({'; '.join(changes)}). "
                 "Use the same one, or another folder"
             )
+        self._set_about("native", sorted({*stored.get("native", ()), runs_natively(1)}))
 
     # Looking
 
@@ -189,7 +193,8 @@ class Store:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Recipe, chunk size, versions, commit and speed."""
+        """Recipe, chunk size, versions, commit, speed, and whether native code computed it (both,
+        if that was not the same all the time)."""
         return self._about()
 
     @property
@@ -199,8 +204,13 @@ class Store:
 
     def note_rate(self, rate: float) -> None:
         """Keep how fast training went."""
+        self._set_about("rate", rate)
+
+    def _set_about(self, name: str, value: Any) -> None:
         with self._db:
-            self._db.execute("INSERT OR REPLACE INTO about VALUES ('rate', ?)", [json.dumps(rate)])
+            self._db.execute(
+                "INSERT OR REPLACE INTO about VALUES (?, ?)", [name, json.dumps(value)]
+            )
 
     @property
     def recipe(self) -> Recipe:
@@ -481,6 +491,17 @@ def _number(value: Any) -> Any:
     if value is None or isinstance(value, int):
         return value
     return float(value) if np.isfinite(value) else None
+
+
+def is_worked_on(folder: Path) -> bool:
+    """Whether a process is training in a run folder."""
+    if not (folder / LOCK).exists():
+        return False
+    try:
+        with FileLock(folder / LOCK).acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
 
 
 def made_with() -> dict[str, Any]:

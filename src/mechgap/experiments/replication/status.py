@@ -1,6 +1,5 @@
 """What is done, running or missing, and what it would cost."""
 
-import fcntl
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from mechgap.experiments.replication.kinds import Table
 from mechgap.experiments.replication.numbers import load_numbers
 from mechgap.experiments.replication.populations import Population
-from mechgap.training.store import DATABASE, Store
+from mechgap.training.store import DATABASE, Store, is_worked_on
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def standing(population: Population, seeds: int | None, runs: Path, results: Pat
         wanted,
         tuple(seed for seed in range(wanted) if seed not in gone),
         1.0 if len(finished) >= wanted else share,
-        _locked(folder),
+        is_worked_on(folder),
         rate or population.rate,
     )
 
@@ -91,15 +90,3 @@ def table_state(states: Iterable[str]) -> str:
 def standings(table: Table, seeds: int | None, runs: Path, results: Path) -> dict[str, Standing]:
     """Every population of a table, by name."""
     return {p.name: standing(p, seeds, runs, results) for p in table.populations}
-
-
-def _locked(folder: Path) -> bool:
-    """Whether a process is training in a run folder."""
-    try:
-        with (folder / ".lock").open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return False
