@@ -1,6 +1,7 @@
 """Attack the certificates: is there a graph inside one on which a compiled network is wrong?
 
-    python benchmarks/attack.py [--graphs 10000]
+    python benchmarks/attack.py [--graphs 10000]      the library's programs
+    python benchmarks/attack.py --programs 2000       random programs of the language
 
 A stopped run goes on where it was. Graphs are made to hurt: long paths, stars, cycles, complete
 graphs, layered ones, random ones, disconnected ones, self-loops on every node or none; positions as
@@ -12,6 +13,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -22,10 +24,10 @@ from mechgap.compiler.target import TARGETS
 from mechgap.compiler.verify import Verification, posed_batch, verify
 from mechgap.errors import InvalidInput
 from mechgap.programs.library import LIBRARY
-from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import make_batch
 from mechgap.tasks.specs import get_task
+from random_programs import random_program
 
 Rng = np.random.Generator
 
@@ -137,10 +139,67 @@ def _rows_so_far(graphs: int) -> list[dict[str, Any]]:
     return stored["compiled"] if stored.get("graphs_each") == graphs else []
 
 
+RANDOM_NODES, RANDOM_SIZES = 8, (1, 3, 8)
+
+
+def attack_random(seed: int) -> dict[str, Any]:
+    """One random program in every target that takes it, on hostile graphs of three sizes."""
+    rng = np.random.default_rng(seed)
+    program = random_program(rng, f"random_{seed}")
+    row: dict[str, Any] = {"seed": seed, "phases": program.selections, "targets": []}
+    row |= dict.fromkeys(("graphs", "inside", "missed_inside", "missed_outside"), 0)
+    for target in TARGETS.values():
+        for nodes in RANDOM_SIZES:
+            size = nodes if target.pre_attention_bias else RANDOM_NODES
+            try:
+                compiled = compile_program(
+                    program, target, Domain.regular(program, size), hidden_size=128
+                )
+            except InvalidInput:
+                break
+            if target.name not in row["targets"]:
+                row["targets"].append(target.name)
+            found = attack(compiled, nodes, 32, rng)
+            row["graphs"] += found.graphs
+            row["inside"] += found.inside_certificate
+            row["missed_inside"] += found.missed_graphs_inside
+            row["missed_outside"] += found.missed_graphs_outside
+            if found.missed_graphs_inside:
+                print("MISSED INSIDE THE CERTIFICATE:", target.name, found.first, program, sep="\n")
+    return row
+
+
+def attack_programs(programs: int) -> None:
+    """Random programs, one after the other; their sums are kept."""
+    rows = earlier("attack_programs").get("rows", [])
+    for seed in range(len(rows), programs):
+        rows.append(attack_random(seed))
+        jax.clear_caches()  # every program is another network
+        if len(rows) % 50 == 0 or len(rows) == programs:
+            compiled = [row for row in rows if row["targets"]]
+            totals = {
+                name: sum(row[name] for row in rows)
+                for name in ("graphs", "inside", "missed_inside", "missed_outside")
+            }
+            pairs = [target for row in compiled for target in row["targets"]]
+            summary = {
+                "programs": len(rows),
+                "compiled": len(compiled),
+                "pairs": {target: pairs.count(target) for target in TARGETS},
+                **totals,
+            }
+            print(summary, flush=True)
+            save("attack_programs", {**summary, "rows": rows})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--graphs", type=int, default=10_000, help="per compiled program")
+    parser.add_argument("--programs", type=int, help="so many random programs instead")
     arguments = parser.parse_args()
+    if arguments.programs is not None:
+        attack_programs(arguments.programs)
+        return
     sizes = {1: 0.02, 2: 0.08, 5: 0.4, 16: 0.4, 33: 0.07, 64: 0.03}
     rows = _rows_so_far(arguments.graphs)
     done = {(row["program"], row["target"]) for row in rows}
@@ -156,7 +215,7 @@ def main() -> None:
                 size = nodes if target.pre_attention_bias else 64
                 try:
                     # Layer norm depends on how many units it spans; nothing else does.
-                    enough = 80 if isinstance(program, Program) else 8
+                    enough = 8 if program.is_short else 80
                     hidden = 128 if target.layer_norm else enough
                     compiled = compile_program(
                         program, target, Domain.regular(program, size), hidden_size=hidden

@@ -6,6 +6,7 @@ import equinox as eqx
 import numpy as np
 import pytest
 
+from attack import attack_random
 from changed_programs import changed
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
@@ -140,3 +141,21 @@ def test_an_update_that_asks_for_the_loop_is_refused_in_words():
     for target in ("general", "stock", "paper"):
         with pytest.raises(ValueError, match="loop-in-update"):
             compiled(looping, target)
+
+
+def test_what_cannot_be_kept_by_a_node_that_sees_itself_is_refused():
+    """An isolated source would count itself: nothing tells it that nobody was selected."""
+    counting = own(
+        "counting", (visit, count), init=dict(visit=init.start), steps=5,
+        select=minimum(other.count + 0.01 * other.idx), mask=~edge.loop,
+        update=dict(visit=init.start, count=self.count + 0.01 * other.visit),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="cannot-keep: 'count = "):
+        compiled(counting)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_are_exact_inside_their_certificates(seed):
+    """A few of those that `benchmarks/attack.py --programs` tries."""
+    row = attack_random(seed)
+    assert row["missed_inside"] == 0

@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import mechgap.lang
 from mechgap.lang import (
     Bool,
     Float,
@@ -47,6 +48,7 @@ from mechgap.programs.interpreter import components, execution_batch, interpret
 from mechgap.programs.library import LIBRARY, bfs
 from mechgap.programs.meaning import start, take_step
 from mechgap.tasks.sampling import sample
+from random_programs import random_program
 
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
 names = st.builds(Name, st.sampled_from(Side), st.sampled_from(["a", "visit", "idx", "x1"]))
@@ -268,3 +270,23 @@ def test_every_kind_of_component_becomes_a_hint():
             np.testing.assert_allclose(
                 ours[:length, graph], theirs[:length, graph], atol=1e-6, err_msg=name
             )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_random_programs_mean_the_same_in_text_data_numpy_and_jax(seed):
+    program = random_program(np.random.default_rng(seed))
+    scope = dict(vars(mechgap.lang))
+    exec(str(program), scope)
+    assert (
+        scope[program.name] == program == program_of(json.loads(json.dumps(program_data(program))))
+    )
+    with jax.enable_x64(True):
+        batch = sample(program.task, jax.random.key(seed), batch_size=16, nodes=6)
+        inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
+        run = interpret(program, inputs)
+        steps = len(run.states["a"]) - 1
+        senders, states = traced(program, batch.inputs, steps)
+        assert np.array_equal(senders, run.senders)
+        for name, values in run.states.items():
+            np.testing.assert_allclose(states[name], values[1:], atol=1e-9)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from mechgap.compiler.affine import affine
+from mechgap.compiler.affine import Affine, affine
 from mechgap.errors import InvalidInput
 from mechgap.programs.components import Kind
 from mechgap.programs.expressions import Expression, Name, Not, Side, conjuncts, disjuncts
@@ -115,6 +115,26 @@ def set_by_every_update(program: Program, mask: Mask) -> tuple[str, ...]:
         and simplified_update(program, mask, flag) == Name(Side.OTHER, flag)
         and is_monotone(program, flag)
     )
+
+
+def keepers_lack_a_flag(program: Program, mask: Mask) -> bool:
+    """Whether a node that is not blocked and keeps lacks a flag that the mask asks of senders.
+
+    Where a node may select itself, one with all flags selects. Where it may not, it needs another
+    that has them: there is one if it got a flag from a neighbour, which still has it, and did not
+    start with it.
+    """
+    if not mask.excludes_self:
+        return True
+    return any(
+        initial_flag(program, flag) in {None, *mask.blocking_flags}
+        and (initial_flag(program, flag) is not None or _starts_unset(program, flag))
+        for flag in set_by_every_update(program, mask)
+    )
+
+
+def _starts_unset(program: Program, flag: str) -> bool:
+    return affine(program.starts[flag]) == Affine()
 
 
 def relaxed_component(program: Program, mask: Mask) -> str | None:

@@ -19,6 +19,7 @@ from mechgap.compiler.domain import Domain
 from mechgap.compiler.facts import (
     Mask,
     is_monotone,
+    keepers_lack_a_flag,
     simplified_update,
     updates_always_after_first,
     updates_once,
@@ -86,7 +87,8 @@ def _difference(
         return new - initial, False
     if updates_once(program, mask) and alone == initial:
         return new - initial + (term(Side.SELF, name) - initial), False
-    if updates_always_after_first(program, mask) and _never_below_initial(program, component):
+    can_gate = updates_always_after_first(program, mask) and keepers_lack_a_flag(program, mask)
+    if can_gate and _never_below_initial(program, component):
         low, high = new.range(lambda at: domain.bounds(program, at))
         large = max(abs(low), abs(high))
         gate = Affine({}, 1.0 - len(mask.sender_flags))

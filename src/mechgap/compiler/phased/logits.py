@@ -51,9 +51,11 @@ class LogitUnit:
 
 def attention_units(reading: Reading, gap: float, weights: Weights) -> tuple[LogitUnit, ...]:
     """The units whose sum is the logit."""
-    kept = tent(reading.position, gap, keeping(reading), weights.keep, "keep")
-    units = [LogitUnit(unit) for unit in kept]
-    leaked = Affine()
+    units, leaked = list[LogitUnit](), Affine()
+    width = keeping(reading)
+    if width != Affine():  # some phase can end with a node that attends to itself
+        kept = tent(reading.position, gap, width, weights.keep, "keep")
+        units += [LogitUnit(unit) for unit in kept]
     for i, phase in enumerate(reading.program.phases):
         equality = pointing(phase)
         rectified = [

@@ -100,6 +100,10 @@ class Reading:
         is_value = self.program.components[name].kind in {Kind.BOOL, Kind.FLOAT}
         return set_in is not None and phase <= set_in and is_value and self.program.fed_back(name)
 
+    def silent_elsewhere(self, name: str, phase: int) -> bool:
+        """Whether what a phase reads as a flag is zero while any other phase runs."""
+        return self.phases == 1 or self.in_register(name, phase)
+
     def in_register(self, name: str, phase: int) -> bool:
         """Whether a phase reads a flag from a register, which is zero in all other phases."""
         return self.is_signal_flag(name) and not self.comes_as_hint(name, phase)
@@ -180,6 +184,8 @@ class Reading:
 
     def runs(self, phase: int) -> Affine:
         """1 while a phase runs. The first is the one without a flag, since all begins at 0."""
+        if self.phases == 1:
+            return Affine({}, 1.0)
         if phase:
             return term(Side.SELF, phase_flag(phase))
         later = (term(Side.SELF, phase_flag(p)) for p in range(1, self.phases))

@@ -129,8 +129,8 @@ def reads(units: Sequence[HiddenUnit]) -> dict[str, dict[int, float]]:
 
 
 def _counter(reading: Reading) -> Iterator[Flag]:
-    """Which phase runs: each flag is set by the one before it."""
-    for phase in range(reading.phases):
+    """Which phase runs: each flag is set by the one before it. A single phase always does."""
+    for phase in range(reading.phases if reading.phases > 1 else 0):
         yield Flag(phase_flag(phase), phase, (reading.runs((phase - 1) % reading.phases),))
 
 
@@ -223,8 +223,9 @@ def never_negative(reading: Reading, i: int, parts: Sequence[Expression]) -> boo
     phase = reading.program.phases[i]
     match parts:
         case [Name(_, name)]:
-            return reading.in_register(name, i)
+            return reading.silent_elsewhere(name, i)
         case [Name(Side.OTHER, name), Not(Name(Side.SELF, own))]:
             asked = Name(Side.OTHER, name) in conjuncts(phase.mask)
-            return name == own and asked and not phase.followed and reading.in_register(name, i)
+            silent = reading.silent_elsewhere(name, i)
+            return name == own and asked and not phase.followed and silent
     return False
