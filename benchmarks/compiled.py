@@ -23,7 +23,7 @@ from mechgap.tasks.official import official
 
 
 def smallest_hidden_size(program: Program, target: Target, domain: Domain) -> int | None:
-    for hidden in (4, 6, 8, 16, 28, 32, 40, 64, 128):
+    for hidden in (1, 2, 3, 4, 5, 6, 7, 8, 16, 28, 32, 40, 64, 128):
         try:
             compile_program(program, target, domain, hidden_size=hidden)
         except InvalidInput:

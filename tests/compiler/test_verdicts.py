@@ -133,14 +133,16 @@ def test_a_mask_may_ask_for_a_senders_input():
         assert found.exact, found.sentence
 
 
-def test_an_update_that_asks_for_the_loop_is_refused_in_words():
+def test_an_update_may_ask_for_the_loop():
     looping = own(
         "looping", (chosen,), init=dict(chosen=0), select=minimum(other.idx),
         update=dict(chosen=edge.loop),
     )  # fmt: skip
-    for target in ("general", "stock", "paper"):
-        with pytest.raises(ValueError, match="loop-in-update"):
-            compiled(looping, target)
+    for target in ("general", "stock", "stock-ln"):
+        found = verify(compiled(looping, target), fresh_graphs(looping, 16, 16, 0))
+        assert found.exact, found.sentence
+    with pytest.raises(ValueError, match="loop-in-update"):
+        compiled(looping, "paper")
 
 
 def test_what_cannot_be_kept_by_a_node_that_sees_itself_is_refused():

@@ -28,7 +28,7 @@ from mechgap.compiler.gadgets import Unit
 from mechgap.compiler.layout import Layout
 from mechgap.compiler.phased.build import build
 from mechgap.compiler.phased.certificate import PhasedCertificate
-from mechgap.compiler.phased.validate import check_phases
+from mechgap.compiler.phased.validate import phase_problems
 from mechgap.compiler.sharpness import sharpen
 from mechgap.compiler.target import Target
 from mechgap.compiler.updates import HiddenUnit, hidden_units
@@ -124,8 +124,11 @@ def compile_program(
     if hidden_size < 1:
         raise InvalidInput(f"hidden_size must be at least 1; got {hidden_size}")
     refuse(program, list(problems(program)))
-    if not program.is_short:
-        check_phases(program, target, simplify_decoders)
+    in_phases = phase_problems(program, target, simplify_decoders)
+    # A bias on the diagonal tells what oneself is without any unit: only the short form uses it.
+    short_form = program.is_short and (in_phases or target.pre_attention_bias)
+    if not short_form:
+        refuse(program, in_phases)
         network, layout, certificate = build(program, target, domain, hidden_size)
         return Compiled(program, target, network, certificate, layout)
     mask = check_target(program, target, domain)

@@ -139,9 +139,9 @@ def _starts_unset(program: Program, flag: str) -> bool:
 
 def relaxed_component(program: Program, mask: Mask) -> str | None:
     """The component that always holds the best offer so far, if there is one."""
-    if program.phases[0].select.extreme is not Extreme.MINIMUM or not updates_always_after_first(
-        program, mask
-    ):
+    smallest = program.phases[0].select.extreme is Extreme.MINIMUM
+    has_offers = bool(set_by_every_update(program, mask)) and keepers_lack_a_flag(program, mask)
+    if not (smallest and has_offers and updates_always_after_first(program, mask)):
         return None
     offered = affine(program.phases[0].select.expression)
     for name in program.components:

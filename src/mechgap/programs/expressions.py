@@ -9,7 +9,7 @@ without running it (`parse`).
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from math import isfinite
 from numbers import Real
@@ -81,6 +81,15 @@ class Expression:
         for child in self.children:
             yield from child.walk()
 
+    def replaced(self, side: Side, by: Side) -> "Expression":
+        """The same expression with the names of one side read at another."""
+        changed = {
+            f.name: value.replaced(side, by)
+            for f in fields(self)  # pyright: ignore[reportArgumentType]
+            if isinstance(value := getattr(self, f.name), Expression)
+        }
+        return replace(self, **changed)  # pyright: ignore[reportArgumentType]
+
     def _inside(self, child: "Expression", tighter: bool = False) -> str:
         """A child's text, in brackets where it binds less than this does."""
         loose = child.precedence < self.precedence + tighter
@@ -93,6 +102,10 @@ class Name(Expression):
 
     side: Side
     name: str
+
+    def replaced(self, side: Side, by: Side) -> "Name":
+        """The same name at another side, if it is of the first."""
+        return Name(by, self.name) if self.side is side else self
 
     def __str__(self) -> str:
         return f"{self.side.value}.{self.name}"

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from mechgap.errors import InvalidInput
 from mechgap.programs.components import Component, Kind
 from mechgap.programs.evaluation import Given, State, at_sender, evaluate, given, of_pairs, pointed
-from mechgap.programs.expressions import Equal, Expression, Name, conjuncts
+from mechgap.programs.expressions import Equal, Expression, Name, Where, conjuncts
 from mechgap.programs.meaning import TakenPhase, start, take_step
 from mechgap.programs.phases import Phase
 from mechgap.programs.program import Program
@@ -294,16 +294,19 @@ class _Chains(NamedTuple):
         return _Chains(dict.fromkeys(numbers, nothing), np.zeros(len(nothing), int))
 
     def after(self, phase: Phase, given: Given, at: TakenPhase) -> "_Chains":
-        """A number's chain is one longer than that of what it is made of, and 0 where it is 0."""
+        """A number's chain is one longer than that of what it is made of, and 0 where a `where`
+        made it 0."""
 
         def chain(expression: Expression) -> np.ndarray:
             names = (part for part in expression.walk() if isinstance(part, Name))
             read = [name for name in names if name.name in self.lengths]
             pairs = of_pairs(given, self.lengths)
             made_of = [at_sender(name, pairs, at.sender, np) for name in read]
+            longer = 1 + np.max(made_of or [np.zeros(at.sender.shape)], 0)
+            if not any(isinstance(part, Where) for part in expression.walk()):
+                return longer
             value = at_sender(expression, of_pairs(given, at.before), at.sender, np)
-            longest = np.max(made_of or [np.zeros(at.sender.shape)], 0)
-            return np.where(value == 0, 0, 1 + longest)
+            return np.where(value == 0, 0, longer)
 
         new = {name: chain(value) for name, value in phase.update.items() if name in self.lengths}
         if phase.keeps:

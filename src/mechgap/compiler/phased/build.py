@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mechgap.compiler.affine import Affine
+from mechgap.compiler.affine import Affine, term
 from mechgap.compiler.attention import margin
 from mechgap.compiler.ballast import Ballast
 from mechgap.compiler.domain import Domain
@@ -22,6 +22,7 @@ from mechgap.compiler.phased.registers import (
     ROOM,
     Flag,
     Gated,
+    Moved,
     Place,
     Register,
     reads,
@@ -35,6 +36,7 @@ from mechgap.network.linear import Linear
 from mechgap.network.network import Network
 from mechgap.programs.components import Kind
 from mechgap.programs.conclusions import Grows, Linked
+from mechgap.programs.expressions import Side
 from mechgap.programs.program import Program
 from mechgap.tasks.specs import Location, get_task
 
@@ -67,7 +69,9 @@ def build(
         attention_error=leak,
         flag_errors=dict(off.registers),
         total_each_step=_totals(reading, domain, off),
-        number_each_hop=dict(off.numbers),
+        number_each_hop={
+            name: error for name, error in off.numbers.items() if name in program.components
+        },
         races=decided.races,
     )
     return network, layout, certificate
@@ -93,7 +97,8 @@ def _certify(
                 f"{ROOM} is allowed. Use float64 or another hidden_size"
             )
     allowed = POINTER_SHARE * domain.position_gap
-    seen = max((off.registers[r.name] for r in state if isinstance(r, Place)), default=0.0)
+    places = [r.name for r in state if isinstance(r, Place | Moved)]
+    seen = max((off.registers[name] for name in places), default=0.0)
     if seen > allowed:
         raise InvalidInput(
             f"{where}: a pointer can be off by {seen:.2g}; at most {allowed:.2g} is allowed, a "
@@ -157,7 +162,10 @@ def _layout(
     )
     found = reads(units)
     return Layout(
-        initial=dict.fromkeys(found, Affine()),
+        initial={
+            **dict.fromkeys(found, Affine()),
+            **{r.name: term(Side.SELF, reading.position) for r in state if isinstance(r, Moved)},
+        },
         reads=found,
         nodes={name: i for i, name in enumerate(nodes)},
         edges={name: i for i, name in enumerate(edges)},

@@ -54,7 +54,7 @@ class PhasedCertificate:
     def guarantees(self) -> list[tuple[str, str]]:
         """The numbers, for a reader."""
         domain, weights = self.domain, self.weights
-        worst = max(self.flag_errors, key=lambda name: self.flag_errors[name])
+        worst = sorted(self.flag_errors.items(), key=lambda item: item[1])[-1:]
         totals = self.errors(domain.steps)
         races = []
         if self.value_gap(0):
@@ -76,7 +76,7 @@ class PhasedCertificate:
             ("positions apart", f"at least {domain.position_gap:.4g}"),
             *races,
             ("attention error", f"at most {self.attention_error:.2g}"),
-            ("error of a flag", f"at most {self.flag_errors[worst]:.2g} ({worst})"),
+            *(("error of a flag or pointer", f"at most {off:.2g} ({name})") for name, off in worst),
             *((f"error of {name}", f"at most {error:.2g}") for name, error in totals.items()),
         ]
 

@@ -15,10 +15,13 @@ from math import ceil, floor, log2
 
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.phased.errors import Errors
+from mechgap.compiler.phased.keeping import excludes_itself, relaxes
 from mechgap.compiler.phased.logits import (
     LogitUnit,
     Weights,
     attention_units,
+    ends_with_itself,
+    keeps_only_if_it_fails,
     may_select_itself,
     value_of,
 )
@@ -77,32 +80,46 @@ def weights_for(reading: Reading, domain: Domain, m: float, off: Noise) -> Weigh
     """The weights with which every decision is won by at least m."""
     phases = list(enumerate(reading.program.phases))
     need = [m + 2 * off.silent[i] for i, _ in phases]
-    keep = short(max([m, *(need[i] for i, phase in phases if not phase.followed)]))
+    keep = short(max([m, *(need[i] for i, phase in phases if ends_with_itself(phase))]))
     follow = short(max([0.0, *(need[i] for i, phase in phases if phase.followed)]))
-    sharpness, mask = [], []
+    sharpness, mask, barred = [], [], []
     for i, phase in phases:
-        above = value_of(reading, i, phase).range(reading.bounds)[1]
+        above = value_of(reading, i, phase).range(reading.bounds)[1] or 1.0  # or all are the same
         if by_position(reading.program, phase):
-            apart = bias(keep, phase) + m + 2 * off.racing[i].start
+            apart = bias(reading, keep, phase) + m + 2 * off.racing[i].start
             sharp = short(apart / domain.position_gap)
         else:
-            sharp = 2.0 ** floor(log2(largest_logit(reading, domain) / (2 * above)))
+            share = 4 if _must_be_barred(reading, phase) else 2
+            sharp = 2.0 ** floor(log2(largest_logit(reading, domain) / (share * above)))
         lifted = keep + follow + m + off.silent[i] + off.racing[i].start + off.received[i]
         sharpness.append(sharp)
-        mask.append(short(sharp * above + lifted))
+        if _must_be_barred(reading, phase):
+            # A node that passes its own mask comes between who is eligible and who is not,
+            # whatever its own value is.
+            mask.append(short(2 * sharp * above + lifted + need[i]))
+            barred.append(sharp * above + lifted)
+        else:  # or its value is no better than that of another, and it only must not win
+            mask.append(short(sharp * above + 2 * lifted))
+            barred.append(lifted if excludes_itself(phase) else 0.0)
     return Weights(
         keep=keep,
         follow=follow,
         sharpness=tuple(sharpness),
         mask=tuple(mask),
+        barred=tuple(barred),
         point=(max(keep, follow) + max(need)) / _MEANT,
         steepness=_STEEP / domain.position_gap,
     )
 
 
-def bias(keep: float, phase: Phase) -> float:
+def bias(reading: Reading, keep: float, phase: Phase) -> float:
     """What one of two competitors can have beside its value, if it can be the receiver itself."""
-    return keep if not phase.followed and may_select_itself(phase) else 0.0
+    competes = ends_with_itself(phase) and may_select_itself(phase)
+    return keep if competes and not keeps_only_if_it_fails(reading, phase) else 0.0
+
+
+def _must_be_barred(reading: Reading, phase: Phase) -> bool:
+    return excludes_itself(phase) and not relaxes(reading.program, phase)
 
 
 def decide(
@@ -132,7 +149,7 @@ def _races(reading: Reading, m: float, weights: Weights, off: Noise) -> tuple[Ra
         if by_position(reading.program, phase):
             found.append(Race())
             continue
-        apart = bias(weights.keep, phase) + m + 2 * off.racing[i].start
+        apart = bias(reading, weights.keep, phase) + m + 2 * off.racing[i].start
         sharp = weights.sharpness[i]
         found.append(Race(apart / sharp, 2 * off.racing[i].each_hop / sharp))
     return tuple(found)

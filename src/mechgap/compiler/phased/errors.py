@@ -12,7 +12,16 @@ from mechgap.compiler.affine import Affine
 from mechgap.compiler.ballast import Ballast, ballast
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.phased.reading import Reading, held
-from mechgap.compiler.phased.registers import STORED, Count, Flag, Gated, Place, Register
+from mechgap.compiler.phased.registers import (
+    STORED,
+    Count,
+    Flag,
+    Gated,
+    Moved,
+    Place,
+    Register,
+    Sum,
+)
 from mechgap.compiler.rounding import gamma
 from mechgap.programs.expressions import Name, Side
 
@@ -88,16 +97,17 @@ def balance(
 
     most = max(total(phase) for phase in range(reading.phases))
     largest = max(size for each in sizes.values() for size in each)
-    return ballast(most, largest, hidden_size, domain.rounding)
+    units = max(2, hidden_size)  # a network that is too small is refused by its layout
+    return ballast(most, largest, units, domain.rounding)
 
 
 def _sizes(reading: Reading, register: Register) -> list[float]:
     """The largest values of a register's units."""
-    if isinstance(register, Place):
+    if isinstance(register, Place | Moved):  # of a difference's two units one is 0
         return [1.0]
     if isinstance(register, Count):
         return [reading.largest_value]
-    if isinstance(register, Gated):
+    if isinstance(register, Gated | Sum):
         tops = [unit.before_relu.range(reading.bounds)[1] for unit in register.units]
         return [max(0.0, top) for top in tops]
     tops = [form.range(reading.bounds)[1] for form in (*register.forms, *register.less)]
@@ -121,7 +131,7 @@ def errors(
         summed = sum(4 * rounded(form, unit) for form in (*register.forms, *less))
         return summed + (drift * sizes + 2 * pairs * noise) / STORED
 
-    def made(number: Gated) -> float:
+    def made(number: Gated | Sum) -> float:
         """What a number adds to the error of what it is made of, where its flags hold."""
         parts = number.value.terms.items()
         size = sum(abs(value) * reading.bounds(name)[1] for name, value in parts)
@@ -160,18 +170,37 @@ def errors(
     def place(register: Place) -> float:
         return leak + rounded(register.value, unit) + drift + 2 * noise
 
+    def moved(register: Moved) -> float:
+        """What every step adds to a difference that stays.
+
+        Beside what is seen, the node's own position and the difference are added up; all weights
+        are 1. Of its two units one is exactly 0, before and after layer norm, as the reference is.
+        """
+        return leak + rounded(register.value, unit) + gamma(4, unit) * 3 + drift + noise
+
     flags = {r.name: flag(r, r.less) for r in registers if isinstance(r, Flag)}
     places: dict[str, float] = {}
     for register in registers:
         if isinstance(register, Place):  # a copy is off by what it is a copy of, and more
             copied = sum(places.get(name.name, 0.0) for name in register.value.terms)
             places[register.name] = copied + place(register)
+        elif isinstance(register, Moved):
+            places[register.name] = domain.steps * moved(register)
     counts = {r.name: counted(r) for r in registers if isinstance(r, Count)}
 
-    def number(register: Gated, name: str) -> float:
+    def number(register: Gated | Sum, name: str) -> float:
         made_of = sum(counts.get(part.name, 0.0) for part in register.value.terms)
-        staying = kept(register) if reading.is_added_to(name) else 0.0
+        staying = 0.0
+        if isinstance(register, Gated) and reading.number(name).added:
+            staying = kept(register)
         return made(register) + staying + made_of
+
+    numbers = {
+        component.name: number(register, component.name)
+        for component in reading.program.hidden
+        for register in registers
+        if isinstance(register, Gated | Sum) and register.name == held(component.name, 0)
+    }
 
     return Errors(
         unit=unit,
@@ -179,12 +208,10 @@ def errors(
         registers={**flags, **places},
         where_set={r.name: where_set(r) for r in registers if isinstance(r, Flag)},
         numbers={
-            component.name: number(register, component.name)
-            for component in reading.program.hidden
-            for register in registers
-            if isinstance(register, Gated) and register.name == held(component.name, 0)
-        }
-        | counts,
+            **numbers,
+            **{held(name, 0): off for name, off in numbers.items()},
+            **counts,
+        },
         hops=domain.steps,
         normed=norm is not None,
         exact=frozenset(reading.program.inputs),

@@ -7,6 +7,7 @@ The logit of sender j for receiver i is the sum of
     relu(mask · (5/4 flags - 1/4) - sharpness · value_ij - follow · [j is i's pointer])
                                                                a mask of flags
     point · tent(position_i - pointer_j), as wide as the flag of j is set  a mask with `equal`
+    - barred · [i = j and i passes its own mask]               a mask with ~edge.loop
 
 where *flags* is 1 if all hold and else at most 0, and ``keep, follow < mask, point``. A relu in a
 logit is a leaky relu and a linear term that takes its leak away; the linear terms of all phases are
@@ -17,9 +18,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mechgap.compiler.affine import Affine, term
-from mechgap.compiler.gadgets import LEAK, Unit, linear, tent, tent_of
+from mechgap.compiler.gadgets import LEAK, Unit, linear, merged, tent, tent_of
+from mechgap.compiler.phased.keeping import LOOP, excludes_itself, own_flags, own_flags_are_one
 from mechgap.compiler.phased.reading import Reading
 from mechgap.programs.expressions import Equal, Expression, Name, Not, Side, conjuncts
+from mechgap.programs.interpreter import by_position
 from mechgap.programs.phases import Phase
 
 
@@ -33,6 +36,9 @@ class Weights:
     """Of every phase."""
     mask: tuple[float, ...]
     """Of every phase."""
+    barred: tuple[float, ...]
+    """Of every phase: what is taken from a node that passes its own mask and cannot select
+    itself."""
     point: float
     steepness: float
     """How steep tents over pointers are."""
@@ -47,15 +53,21 @@ class LogitUnit:
     """If it is a mask of flags, the phase in which it is above 0 for whoever is eligible."""
     mends: bool = False
     """Whether it takes away what others leak."""
+    finds_itself: bool = False
+    """Whether it is part of a tent over the difference of two positions."""
 
 
 def attention_units(reading: Reading, gap: float, weights: Weights) -> tuple[LogitUnit, ...]:
     """The units whose sum is the logit."""
-    units, leaked = list[LogitUnit](), Affine()
-    width = keeping(reading)
+    leaked = Affine()
+    width, tents = keeping(reading), list[Unit]()
     if width != Affine():  # some phase can end with a node that attends to itself
-        kept = tent(reading.position, gap, width, weights.keep, "keep")
-        units += [LogitUnit(unit) for unit in kept]
+        tents += tent(reading.position, gap, width, weights.keep, "keep")
+    for i, phase in enumerate(reading.program.phases):
+        if excludes_itself(phase):
+            own = reading.conjunction(own_flags(phase), i)
+            tents += tent(reading.position, gap, own, -weights.barred[i], f"not itself {i}")
+    units = [LogitUnit(unit, finds_itself=True) for unit in merged(tents)]
     for i, phase in enumerate(reading.program.phases):
         equality = pointing(phase)
         rectified = [
@@ -71,20 +83,51 @@ def attention_units(reading: Reading, gap: float, weights: Weights) -> tuple[Log
             seen = part.unit.zeta.side(Side.OTHER, Side.EDGE)
             leaked = leaked + (LEAK / (LEAK - 1)) * seen
         units += rectified
-    if leaked.terms:
+    if leaked.terms and mends(reading):
         mending = linear(leaked, leaked.range(reading.bounds)[0])
         units.append(LogitUnit(mending, mends=True))
     return tuple(units)
 
 
+def mends(reading: Reading) -> bool:
+    """Whether what rectified units leak is taken away.
+
+    With several phases it must be: what is silent in one phase would speak in the races of others.
+    In a single phase it only speaks against those who are not eligible, and what keeps a node at
+    itself can be so much larger; but where numbers race, every large weight costs digits.
+    """
+    (phase, *others) = reading.program.phases
+    return bool(others) or (ends_with_itself(phase) and not by_position(reading.program, phase))
+
+
+def ends_with_itself(phase: Phase) -> bool:
+    """Whether a node attends to itself where nobody passes; without a mask everyone does pass."""
+    return phase.mask is not None and not phase.followed
+
+
+def keeps_only_if_it_fails(reading: Reading, phase: Phase) -> bool:
+    """Whether a node is drawn to itself only where it does not pass its own mask.
+
+    If it does pass, somebody does, and it competes by its value alone.
+    """
+    return reading.phases == 1 and own_flags_are_one(reading.program, phase)
+
+
 def keeping(reading: Reading) -> Affine:
-    """1 while a phase runs that has no default but the node itself."""
-    defaults = (i for i, p in enumerate(reading.program.phases) if p.followed)
-    return sum((-1.0 * reading.runs(i) for i in defaults), Affine({}, 1.0))
+    """1 while a phase runs that can end with a node that attends to itself."""
+    if reading.phases == 1 and ends_with_itself(reading.program.phases[0]):
+        (phase,) = reading.program.phases
+        fails = may_select_itself(phase) and keeps_only_if_it_fails(reading, phase)
+        own = reading.conjunction(own_flags(phase), 0) if fails else Affine()
+        return Affine({}, 1.0) - own
+    others = (i for i, p in enumerate(reading.program.phases) if not ends_with_itself(p))
+    return sum((-1.0 * reading.runs(i) for i in others), Affine({}, 1.0))
 
 
 def may_select_itself(phase: Phase) -> bool:
     """Whether a node can pass its own mask: not if it must both have a flag and not have it."""
+    if excludes_itself(phase):
+        return False
     parts = list(conjuncts(phase.mask))
     asked = {part.name for part in parts if isinstance(part, Name) and part.side is Side.OTHER}
     return not any(
@@ -102,8 +145,9 @@ def pointing(phase: Phase) -> Equal | None:
 
 
 def flags_of(phase: Phase) -> list[Expression]:
-    """The other parts of a mask."""
-    return [part for part in conjuncts(phase.mask) if not isinstance(part, Equal)]
+    """The other parts of a mask, but for that a node cannot select itself."""
+    parts = conjuncts(phase.mask)
+    return [part for part in parts if not isinstance(part, Equal) and part != Not(LOOP)]
 
 
 def value_of(reading: Reading, i: int, phase: Phase) -> Affine:

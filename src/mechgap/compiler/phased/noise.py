@@ -14,7 +14,7 @@ from math import frexp
 from mechgap.compiler.affine import Affine
 from mechgap.compiler.gadgets import LEAK
 from mechgap.compiler.phased.errors import Errors
-from mechgap.compiler.phased.logits import LogitUnit
+from mechgap.compiler.phased.logits import LogitUnit, mends
 from mechgap.compiler.phased.reading import Reading
 from mechgap.compiler.phased.registers import Flag, Register
 from mechgap.compiler.rounding import gamma
@@ -128,13 +128,33 @@ def _quiet(
 ) -> float:
     """What a unit adds where it does not select: rounding, its leaky relu, the sum of all units."""
     form, weight = part.unit.zeta, abs(part.unit.omega)
+    if part.finds_itself:
+        return weight * _of_tent(form, sizes, phase, units)
     size = sizes.of(form, phase, where_set)
     share = LEAK if part.selects is not None else 1.0
     inherited = 0.0
     if part.selects is None and not part.mends:
         inherited = sum(abs(v) * sizes.errors.of(name) for name, v in form.terms.items())
     summed = gamma(units + 2, sizes.errors.unit)
-    return weight * (inherited + share * (sizes.rounding(form) + summed) * size)
+    leaks = 0.0
+    if part.selects is not None and not mends(sizes.reading):
+        # What is not taken away differs between senders by at most this, half of it up or down.
+        low, high = form.side(Side.OTHER, Side.EDGE).range(sizes.reading.bounds)
+        leaks = LEAK * (high - low) / 2
+    return weight * (inherited + leaks + share * (sizes.rounding(form) + summed) * size)
+
+
+def _of_tent(form: Affine, sizes: "_Sizes", phase: int, units: int) -> float:
+    """What a unit of a tent over positions adds to the errors of a logit.
+
+    The sender's position, times the steepness, is the same number in all units of the tent,
+    rounded in the same way: a tent moved by it is still 0 for all others. What is left is the
+    receiver's part, adding both, and the sum of all units; and positions differ by at most 1.
+    """
+    own = form.side(Side.SELF) + form.constant
+    inherited = sum(abs(v) * sizes.errors.of(name) for name, v in own.terms.items())
+    of_own = sizes.of(own, phase)
+    return inherited + (sizes.rounding(own) + gamma(units + 3, sizes.errors.unit)) * of_own
 
 
 @dataclass(frozen=True)

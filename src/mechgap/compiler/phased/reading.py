@@ -14,9 +14,19 @@ from dataclasses import dataclass
 
 from mechgap.compiler.affine import Affine, affine, term
 from mechgap.compiler.layout import position_input
+from mechgap.compiler.phased.keeping import LOOP, Keeping, keeping_of
 from mechgap.programs.components import Kind
 from mechgap.programs.conclusions import Becomes, First, Grows, Linked
-from mechgap.programs.expressions import Add, Expression, Name, Not, Side, Where
+from mechgap.programs.expressions import (
+    Add,
+    Constant,
+    Expression,
+    Name,
+    Not,
+    Side,
+    Where,
+    conjuncts,
+)
 from mechgap.programs.program import Program
 from mechgap.tasks.specs import Type, get_task
 
@@ -34,6 +44,16 @@ def place(pointer: str, delay: int) -> str:
 def phase_flag(phase: int) -> str:
     """The register that is set while a phase runs."""
     return f"phase {phase}"
+
+
+@dataclass(frozen=True)
+class Number:
+    """What a phase makes of a number: a value where flags hold, else 0."""
+
+    value: Expression
+    flags: tuple[Expression, ...]
+    added: bool
+    """To what the number was before; else, instead of it."""
 
 
 @dataclass(frozen=True)
@@ -62,32 +82,35 @@ class Reading:
         if name.side is Side.EDGE:
             is_scalar = kinds.get(self.program.inputs.get(name.name, "")) is Type.SCALAR
             return 0.0, self.largest_weight if is_scalar else 1.0
-        component = self.program.components.get(name.name)
+        component = self.program.components.get(name.name.split("@")[0])
         if component is None or component.kind is not Kind.FLOAT:
             return 0.0, 1.0
         if component.name in self.program.counts:
             return 0.0, self.largest_value
-        made_of = affine(self.number(component.name).then)
+        number = self.number(component.name)
+        start = affine(self.program.starts[component.name]).range(self.bounds)[1]
+        if number.value == Name(Side.OTHER, component.name):  # only ever copied
+            return 0.0, start
+        made_of = affine(number.value)
         if any(at.name in self.program.components for at in made_of.terms):
             return 0.0, self.largest_value
-        return 0.0, made_of.range(self.bounds)[1]
+        return 0.0, max(start, made_of.range(self.bounds)[1])
 
-    def number(self, name: str) -> Where:
-        """What its phase makes a number, or adds to it: a value where flags are set, else 0."""
-        value = self._set_to(name)
-        if isinstance(value, Add):
-            value = value.right
-        assert isinstance(value, Where)
-        return value
-
-    def is_added_to(self, name: str) -> bool:
-        """Whether a number is kept from step to step, and only added to."""
-        return isinstance(self._set_to(name), Add)
-
-    def _set_to(self, name: str) -> Expression:
+    def number(self, name: str) -> Number:
+        """What its phase makes of a number."""
         set_in = self.program.set_in(name)
         assert set_in is not None
-        return self.program.phases[set_in].update[name]
+        phase = self.program.phases[set_in]
+        gates: tuple[Expression, ...] = ()
+        if phase.keeps and keeping_of(self.program, phase, name) is Keeping.FIRST:
+            gates = tuple(part for part in conjuncts(phase.mask) if part != Not(LOOP))
+        match phase.update[name]:
+            case Add(Name(Side.SELF, own), Where(flag, then, Constant(0.0))) if own == name:
+                return Number(then, tuple(conjuncts(flag)), True)
+            case Where(flag, then, Constant(0.0)):
+                return Number(then, (*conjuncts(flag), *gates), False)
+            case value:
+                return Number(value, gates, False)
 
     def is_signal_flag(self, name: str) -> bool:
         """Whether a name is a flag that lives in registers."""
@@ -156,7 +179,7 @@ class Reading:
         if kind is Kind.POINTER:
             return term(side, place(name.name, delay))
         new = term(side, held(name.name, delay))
-        if kind is Kind.FLOAT and self.is_added_to(name.name):
+        if kind is Kind.FLOAT and self.number(name.name).added:
             return term(side, name.name) + new
         return new
 

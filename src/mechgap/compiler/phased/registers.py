@@ -5,7 +5,8 @@ units make ``relu(2x - 1/2) - relu(2x - 3/2)``, which is exactly 0 or 1 as long 
 most a quarter. So flags carry no error from step to step, whatever layer norm adds to them.
 
 A *pointer* is the position of the node attended to, whatever phase runs; only what the pointer's
-own phase leaves there is read. To be read later it is copied in every phase.
+own phase leaves there is read. To be read later it is copied in every phase. One that is written
+once and then kept is held as its difference from the node's own position.
 
 Whether a node attends to itself (`edge.loop`) is what two more forms take away from a flag: that
 the position seen is above the node's own, and that it is below. Where it is the node's own both
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 from mechgap.compiler.affine import Affine, term
+from mechgap.compiler.phased.keeping import LOOP, Keeping, keeping_of
 from mechgap.compiler.phased.reading import Reading, held, phase_flag, place
 from mechgap.compiler.updates import HiddenUnit
 from mechgap.programs.components import Kind
@@ -32,7 +34,6 @@ STORED = 0.5
 """A flag's units are this much smaller than 0 and 1 would be: the less layer norm sees of them."""
 ROOM = 0.25
 """How far off the form of a flag may be."""
-LOOP = Name(Side.EDGE, "loop")
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,29 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """A register that is a position, held as its difference from the node's own.
+
+    It begins at the node itself, since all begins at 0.
+    """
+
+    name: str
+    position: str
+    value: Affine
+    """What is seen."""
+
+    @property
+    def units(self) -> tuple[HiddenUnit, ...]:
+        """One unit if it lies above the node's own position, another if below."""
+        own = term(Side.SELF, self.position)
+        difference = (self.value - own) + (term(Side.SELF, self.name) - own)
+        return (
+            HiddenUnit(self.name, 1.0, difference),
+            HiddenUnit(self.name, -1.0, -1.0 * difference),
+        )
+
+
+@dataclass(frozen=True)
 class Gated:
     """A register that is a number of at least 0 where some flags hold, and else 0."""
 
@@ -92,6 +116,19 @@ class Gated:
 
 
 @dataclass(frozen=True)
+class Sum:
+    """A register that is a number of at least 0, whatever flags hold."""
+
+    name: str
+    value: Affine
+
+    @property
+    def units(self) -> tuple[HiddenUnit, ...]:
+        """One unit."""
+        return (HiddenUnit(self.name, 1.0, self.value),)
+
+
+@dataclass(frozen=True)
 class Count:
     """A register that goes up by so much with a flag, and else stays as it is."""
 
@@ -105,7 +142,7 @@ class Count:
         return (HiddenUnit(self.name, 1.0, term(Side.SELF, self.name) + self.by * self.flag),)
 
 
-Register = Flag | Place | Gated | Count
+Register = Flag | Place | Moved | Gated | Sum | Count
 
 
 def registers(reading: Reading, gap: float) -> tuple[Register, ...]:
@@ -137,7 +174,10 @@ def _counter(reading: Reading) -> Iterator[Flag]:
 def _signals(reading: Reading, i: int, phase: Phase, gap: float) -> Iterator[Register]:
     for name, expression in phase.update.items():
         kind = reading.program.components[name].kind
-        if kind is Kind.POINTER:
+        once = phase.keeps and keeping_of(reading.program, phase, name) is Keeping.ONCE
+        if kind is Kind.POINTER and once:
+            yield Moved(name, reading.position, term(Side.OTHER, reading.position))
+        elif kind is Kind.POINTER:
             yield Place(name, term(Side.OTHER, reading.position))
             for delay in range(1, reading.longest_delay(name) + 1):
                 yield Place(place(name, delay), term(Side.SELF, place(name, delay - 1)))
@@ -163,11 +203,13 @@ def _chain(
             yield Flag(held(name, 0), lives, signal_forms(reading, i, expression), less)
 
 
-def _number(reading: Reading, i: int, name: str) -> Gated:
-    chosen = reading.number(name)
-    value = reading.value(chosen.then, i)
+def _number(reading: Reading, i: int, name: str) -> Gated | Sum:
+    number = reading.number(name)
+    value = reading.value(number.value, i)
+    if not number.flags:
+        return Sum(held(name, 0), value)
     largest = value.range(reading.bounds)[1]
-    holds = reading.conjunction(list(conjuncts(chosen.flag)), i)
+    holds = reading.conjunction(number.flags, i)
     return Gated(held(name, 0), value, holds, 2.0 ** ceil(log2(1.5 * largest)))
 
 
@@ -193,7 +235,16 @@ def _is_plain(part: Expression) -> bool:
 
 
 def signal_forms(reading: Reading, i: int, expression: Expression) -> tuple[Affine, ...]:
-    """The forms whose restored sum is a signal: one if none of its alternatives can be negative."""
+    """The forms whose restored sum is a signal: one if none of its alternatives can be negative.
+
+    Where a node keeps, or selects somebody who must have a flag, ``self.f | other.f`` is `other.f`.
+    """
+    phase = reading.program.phases[i]
+    match list(disjuncts(expression)):
+        case [Name(Side.SELF, own), Name(Side.OTHER, name) as asked]:
+            passed_on = own == name and asked in conjuncts(phase.mask)
+            if passed_on and phase.keeps and reading.silent_elsewhere(name, i):
+                return (reading.name(asked, i),)
     plain = [list(conjuncts(part)) for part in disjuncts(expression)]
     if all(never_negative(reading, i, parts) for parts in plain):
         return (sum((reading.conjunction(parts, i) for parts in plain), Affine()),)
@@ -222,8 +273,8 @@ def never_negative(reading: Reading, i: int, parts: Sequence[Expression]) -> boo
     """
     phase = reading.program.phases[i]
     match parts:
-        case [Name(_, name)]:
-            return reading.silent_elsewhere(name, i)
+        case [Name(_, name) as flag]:
+            return flag != LOOP and reading.silent_elsewhere(name, i)
         case [Name(Side.OTHER, name), Not(Name(Side.SELF, own))]:
             asked = Name(Side.OTHER, name) in conjuncts(phase.mask)
             silent = reading.silent_elsewhere(name, i)

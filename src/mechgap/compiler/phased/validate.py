@@ -3,14 +3,20 @@
 from collections.abc import Iterator, Mapping
 
 from mechgap.compiler.affine import NotAffine, affine
+from mechgap.compiler.phased.keeping import (
+    LOOP,
+    excludes_itself,
+    keeping_of,
+    own_flags,
+    own_flags_are_one,
+)
 from mechgap.compiler.phased.logits import flags_of, pointing
 from mechgap.compiler.phased.reading import Reading
-from mechgap.compiler.phased.registers import LOOP, exclusive, signal_forms
+from mechgap.compiler.phased.registers import exclusive, signal_forms
 from mechgap.compiler.target import Target
 from mechgap.programs.components import Kind
 from mechgap.programs.conclusions import Becomes, First, Grows, Linked
 from mechgap.programs.expressions import (
-    Add,
     Constant,
     Equal,
     Expression,
@@ -24,14 +30,16 @@ from mechgap.programs.expressions import (
 )
 from mechgap.programs.phases import Phase
 from mechgap.programs.program import Program
-from mechgap.programs.validate import Problem, refuse
+from mechgap.programs.validate import Problem
+from mechgap.tasks.specs import Location, get_task
 
 
-def check_phases(program: Program, target: Target, simplify_decoders: bool) -> None:
-    """Refuse a program with problems, all of them at once."""
-    refuse(program, [
-        *target_problems(program, target), *construction_problems(program, simplify_decoders)
-    ])  # fmt: skip
+def phase_problems(program: Program, target: Target, simplify_decoders: bool) -> list[Problem]:
+    """Every reason why a program that makes sense cannot compile."""
+    return [
+        *target_problems(program, target),
+        *construction_problems(program, simplify_decoders),
+    ]
 
 
 def target_problems(program: Program, target: Target) -> Iterator[Problem]:
@@ -64,11 +72,9 @@ def construction_problems(program: Program, simplify_decoders: bool) -> Iterator
     reading = Reading(program)
     if simplify_decoders:
         yield Problem("simplified-decoders", "pointers with two values need dm-clrs's decoder")
-    yield from _starts(program)
+    yield from _starts(reading)
     for i, phase in enumerate(program.phases):
-        if phase.keeps:
-            yield Problem("keeps", f"phase {i} keeps where nobody passes its mask; only the short "
-                          "form can. Attend to self, or follow a pointer")  # fmt: skip
+        yield from _keeping(program, i, phase)
         yield from _selection(reading, i, phase)
         yield from _mask(reading, i, phase)
         yield from _default(reading, i, phase)
@@ -77,11 +83,35 @@ def construction_problems(program: Program, simplify_decoders: bool) -> Iterator
     yield from _predictions(reading)
 
 
-def _starts(program: Program) -> Iterator[Problem]:
+def _starts(reading: Reading) -> Iterator[Problem]:
+    """Registers start at 0; what comes as a hint can start at anything."""
+    program = reading.program
     for component in program.hidden:
         start = program.starts.get(component.name)
-        if component.kind is Kind.FLOAT and start != Constant(0.0):
-            yield Problem("unknown-start", f"'{component.name}' must start at 0; got '{start}'")
+        if component.kind is not Kind.FLOAT or start is None or start == Constant(0.0):
+            continue
+        if component.name in program.counts or not program.fed_back(component.name):
+            yield Problem("unknown-start", f"'{component.name}' is not a hint, and must start at "
+                          f"0; got '{start}'")  # fmt: skip
+        elif _lowest(start, reading) < 0:
+            yield Problem("unknown-start", f"'{component.name}' must not start below 0; got "
+                          f"'{start}'")  # fmt: skip
+
+
+def _lowest(start: Expression, reading: Reading) -> float:
+    try:
+        return affine(start).range(reading.bounds)[0]
+    except NotAffine:
+        return float("-inf")
+
+
+def _keeping(program: Program, i: int, phase: Phase) -> Iterator[Problem]:
+    for name, value in phase.update.items() if phase.keeps else ():
+        if keeping_of(program, phase, name) is None:
+            yield Problem("cannot-keep", f"'{name} = {value}' in phase {i} cannot be kept where "
+                          "nobody passes the mask: it is neither the same formula for the node "
+                          "itself, nor a pointer that is written once or in every step after the "
+                          "first")  # fmt: skip
 
 
 def _selection(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
@@ -96,9 +126,10 @@ def _selection(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
 
 
 def _numbers(reading: Reading, i: int) -> set[str]:
-    """The numbers that a phase can read: those that come as hints."""
-    floats = (c.name for c in reading.program.hidden if c.kind is Kind.FLOAT)
-    return {name for name in floats if reading.comes_as_hint(name, i)}
+    """The numbers that a phase can read: those that come as hints, or from the step before."""
+    floats = {c.name for c in reading.program.hidden if c.kind is Kind.FLOAT}
+    own = floats - {*reading.program.counts} if reading.phases == 1 else set()
+    return own | {name for name in floats if reading.comes_as_hint(name, i)}
 
 
 def _sums(expression: Expression, known: Mapping[Side, set[str]]) -> bool:
@@ -113,14 +144,28 @@ def _sums(expression: Expression, known: Mapping[Side, set[str]]) -> bool:
 def _mask(reading: Reading, i: int, phase: Phase) -> Iterator[Problem]:
     parts = list(conjuncts(phase.mask))
     for part in parts:
-        if part == LOOP or not (_is_literal(part) or isinstance(part, Equal)):
+        if part == LOOP or not (_is_literal(part) or isinstance(part, Equal) or part == Not(LOOP)):
             yield Problem(
                 "mask-not-a-conjunction",
                 f"the mask of phase {i} must be a conjunction of flags, their negations and one "
                 f"equal(other.pointer, self.{reading.position}); '{part}' is none of these",
             )
             return
-    signals = [p for p in parts if isinstance(p, Name) and reading.is_signal_flag(p.name)]
+    if excludes_itself(phase) and reading.phases > 1:
+        yield Problem("loop-among-phases", f"phase {i} asks for ~edge.loop, which only a program "
+                      "of one phase can")  # fmt: skip
+    elif excludes_itself(phase) and not own_flags_are_one(reading.program, phase):
+        listed = " & ".join(map(str, own_flags(phase)))
+        yield Problem("loop-among-many", f"phase {i} asks for ~edge.loop, and to pass its own mask "
+                      f"a node would have to be '{listed}': that can be one flag, or one and not "
+                      "the input that it starts as")  # fmt: skip
+    signals = [
+        p
+        for p in parts
+        if isinstance(p, Name)
+        and reading.is_signal_flag(p.name)
+        and reading.silent_elsewhere(p.name, i)
+    ]
     equality = pointing(phase)
     if equality is None:
         return
@@ -198,30 +243,35 @@ def _number(reading: Reading, i: int, name: str) -> Iterator[Problem]:
     if name in reading.program.counts:
         yield from _count(reading, i, name)
         return
-    value = reading.program.phases[i].update[name]
-    numbers = _numbers(reading, i) | {*reading.program.counts}
-    match value:
-        case Add(Name(Side.SELF, own), Where(flag, _, _) as added) if own == name:
-            value, numbers = added, {*reading.program.counts}  # hints would add up their errors
-            if not (isinstance(flag, Name) and reading.in_register(flag.name, i)):
-                yield Problem("unknown-number", f"'{name}' is added to where one signal is set; "
-                              f"got '{flag}'")  # fmt: skip
-    known = {Side.OTHER: numbers, Side.SELF: numbers, Side.EDGE: set(reading.program.inputs)}
-    match value:
-        case Where(flag, then, Constant(0.0)) if _sums(then, known):
-            terms = affine(then).terms
-            made_of = sum(abs(v) for at, v in terms.items() if at.name in numbers)
-            if min(terms.values()) < 0 or affine(then).constant < 0 or made_of > 1:
-                yield Problem("unknown-number", f"'{name}' must not fall below 0, nor be more than "
-                              f"once a number of the step before; got '{then}'")  # fmt: skip
-            if not all(_is_literal(part) and part != LOOP for part in conjuncts(flag)):
-                yield Problem("unknown-number", f"'{name}' is a number where flags hold (&); "
-                              f"got '{flag}'")  # fmt: skip
-        case _:
-            yield Problem("unknown-number", f"'{name}' must be where(flags, sum, 0), with a sum of "
-                          "numbers that are hints or counts and of the edge's, or, of counts, "
-                          f"that added to self.{name}; got '{value}'")  # fmt: skip
-    if i != reading.phases - 1 or not reading.program.fed_back(name):
+    program, number = reading.program, reading.number(name)
+    numbers = _numbers(reading, i) | {*program.counts}
+    if number.added:
+        numbers = {*program.counts}  # hints would add up their errors
+        (flag, *more) = number.flags
+        if more or not (isinstance(flag, Name) and reading.in_register(flag.name, i)):
+            yield Problem("unknown-number", f"'{name}' is added to where one signal is set; got "
+                          f"'{program.phases[i].update[name]}'")  # fmt: skip
+    places = {f.name: f.location for f in get_task(program.task).inputs}
+    of_nodes = {n for n, theirs in program.inputs.items() if places[theirs] is Location.NODE}
+    seen = numbers | of_nodes
+    known = {Side.OTHER: seen, Side.SELF: seen, Side.EDGE: set(program.inputs) - of_nodes}
+    if not _sums(number.value, known):
+        yield Problem("unknown-number", f"'{name}' must be a sum, or where(flags, sum, 0), of "
+                      "numbers that are hints or counts, of inputs and of the edge's, or, of "
+                      f"counts, that added to self.{name}; got "
+                      f"'{program.phases[i].update[name]}'")  # fmt: skip
+        return
+    form = affine(number.value)
+    made_of = [value for at, value in form.terms.items() if at.name in numbers]
+    lowest = form.range(reading.bounds)[0]
+    if lowest < 0 or min(made_of, default=0.0) < 0 or sum(made_of) > 1:
+        yield Problem("unknown-number", f"'{name}' must not fall below 0, nor be more than once a "
+                      f"number of the step before; got '{number.value}'")  # fmt: skip
+    if not all(_is_literal(part) and part != LOOP for part in number.flags):
+        listed = " & ".join(map(str, number.flags))
+        yield Problem("unknown-number", f"'{name}' is a number where flags hold (&); got "
+                      f"'{listed}'")  # fmt: skip
+    if i != reading.phases - 1 or not (program.fed_back(name) or reading.phases == 1):
         yield Problem("unknown-number", f"'{name}' must be a signal of the last phase, and a hint")
 
 
@@ -262,7 +312,8 @@ def _conclusions(reading: Reading) -> Iterator[Problem]:
     hints = {c.name for c in reading.program.hints.values()}
     fed_back = {Kind.CLASS, Kind.CHOICE, Kind.TOTAL}
     for component in reading.program.hidden:
-        starts = component.name in reading.program.init
+        start = reading.program.init.get(component.name, Constant(0.0))
+        starts = component.kind is Kind.BOOL and start != Constant(0.0)
         if (component.kind in fed_back or starts) and component.name not in hints:
             yield Problem(
                 "not-a-hint", f"'{component.name}' is remembered as a hint, and must be one"

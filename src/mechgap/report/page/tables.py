@@ -160,14 +160,14 @@ def causal(results: Results) -> str:
                 cells = [percent([w[key] for w in wrong]) for key in FOIL_COLUMNS]
                 part = foil_name(wrong[0], each[0]["foils"])
                 foils.append(
-                    (f"{name}, {mechanism} with a wrong {part}", [*cells, verdicts(wrong)])
+                    (f"{name}, {mechanism} with a wrong {part}", [verdicts(wrong), *cells])
                 )
     given = percent([s["compiled_with_its_attention"] for s in numbers["seeds"]])
     parts = [table(["accuracy when attention is", *UNDER.values()], under)]
     if forced:
         in_rows = [f"only in {rows} rows" for rows in ROWS]
         parts.append(table(["accuracy when made to attend", "everywhere", *in_rows], forced))
-        parts.append(table(["foils", *FOIL_COLUMNS.values(), "this part is"], foils))
+        parts.append(table(["foils", "this part is", *FOIL_COLUMNS.values()], foils))
     note = (
         "Floor: nodes that are right under each of eight random attentions. A foil is the "
         "mechanism's attention with one part of its selection wrong: "
