@@ -8,7 +8,8 @@
     write       encoders, processor and decoders
 
 The result is an ordinary `Network`: it runs with its own predicted hints fed back, and predicts
-every hint and output. Programs with phases have passes of their own (`phased`).
+every hint and output. These passes are for programs in the short form whose target has a
+pre-attention bias, or whose form the general passes (`phased`) refuse; all others go through those.
 """
 
 from collections.abc import Sequence

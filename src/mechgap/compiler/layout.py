@@ -14,14 +14,6 @@ from mechgap.programs.program import Program
 from mechgap.tasks.specs import Location, get_task
 
 
-def position_input(program: Program) -> str:
-    """The program's name of the input that tells nodes apart."""
-    for ours, theirs in program.inputs.items():
-        if theirs == "pos":
-            return ours
-    raise InvalidInput(f"{program.name} must name the input 'pos': it tells nodes apart")
-
-
 def check_size(program: str, hidden_size: int, needed: Mapping[str, int]) -> None:
     """Refuse a network that is too small, saying what needs how many units."""
     if max(needed.values()) > hidden_size:

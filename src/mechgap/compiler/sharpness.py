@@ -19,7 +19,6 @@ from mechgap.compiler.gadgets import (
     self_flag,
     tent,
 )
-from mechgap.compiler.layout import position_input
 from mechgap.compiler.rounding import logit_error, update_error
 from mechgap.compiler.target import Target
 from mechgap.compiler.updates import HiddenUnit
@@ -173,9 +172,9 @@ def _attention_units(
     units = [linear(selection.linear, selection.low)]
     if constant:
         one = Affine({}, 1.0)
-        units += tent(position_input(program), domain.position_gap, one, constant, "self")
+        units += tent(program.position, domain.position_gap, one, constant, "self")
     if scale:
-        units += tent(position_input(program), domain.position_gap, width, scale, "keep")
+        units += tent(program.position, domain.position_gap, width, scale, "keep")
     return 0.0, merged(units)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from mechgap.compiler.affine import Affine
 from mechgap.compiler.ballast import Ballast
 from mechgap.compiler.domain import Domain
-from mechgap.compiler.layout import Layout, position_input
+from mechgap.compiler.layout import Layout
 from mechgap.network.decoders import (
     Decoder,
     NodeDecoder,
@@ -142,7 +142,7 @@ def _decoder(
     # -s·|v_i - p_j| = -2s·max(v_i, p_j) + s·v_i + s·p_j, the last two as maxima with constants.
     sharp = float(np.log(domain.nodes / domain.epsilon)) / domain.position_gap
     position = np.zeros(3 * hidden, dtype)
-    position[layout.nodes[position_input(program)]] = 1.0
+    position[layout.nodes[program.position]] = 1.0
     pointing, pointed = np.zeros((3 * hidden, hidden)), np.zeros((3 * hidden, hidden))
     pointing_bias, score = np.zeros(hidden), np.zeros((hidden, 1))
     pointing[:, 0], pointed[:, 0], pointing_bias[0] = row, position, constant

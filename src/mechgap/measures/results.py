@@ -22,7 +22,8 @@ from mechgap.measures.plain import without_nan
 from mechgap.measures.population import NetworkMeasures, PopulationMeasures
 from mechgap.measures.solutions import Solutions
 from mechgap.network.files import packed
-from mechgap.training.store import made_with, write_file
+from mechgap.training.provenance import made_with
+from mechgap.training.store import write_file
 
 NUMBERS, SERIES = "measures.json", "measures.safetensors"
 FORMAT = 3

@@ -14,13 +14,10 @@ database describes files that are whole. What fails its checksum is done again, 
 import hashlib
 import json
 import os
-import platform
 import sqlite3
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +27,12 @@ import numpy as np
 from filelock import FileLock, Timeout
 from safetensors.numpy import load as load_tensors
 
-from mechgap import __version__
 from mechgap.errors import InvalidInput
 from mechgap.network.files import load_network, network_bytes, packed
 from mechgap.network.network import Network
 from mechgap.network.pairwise import runs_natively
 from mechgap.training.population import Learner
+from mechgap.training.provenance import made_with
 from mechgap.training.recipe import Recipe, recipe_from, to_toml
 
 _SCHEMA = """
@@ -502,23 +499,3 @@ def is_worked_on(folder: Path) -> bool:
             return False
     except Timeout:
         return True
-
-
-def made_with() -> dict[str, Any]:
-    """Versions and commit, which every result records."""
-    return {"versions": _versions(), "commit": _commit()}
-
-
-def _versions() -> dict[str, str]:
-    packages = ("jax", "jaxlib", "equinox", "optax", "numpy")
-    known = {name: version(name) for name in packages}
-    return {"mechgap": __version__, "python": platform.python_version(), **known}
-
-
-def _commit() -> str | None:
-    """The commit of mechgap's own source, if it is run from a checkout."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None

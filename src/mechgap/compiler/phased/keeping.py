@@ -161,8 +161,6 @@ def _always_after_first(program: Program, phase: Phase) -> bool:
                 return _stays_set(program, phase, name)
             case Not(Name(_, name)):
                 return name in program.inputs
-            case Equal():
-                return False
         return False
 
     return all(map(stays, conjuncts(phase.mask)))

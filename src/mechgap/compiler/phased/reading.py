@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mechgap.compiler.affine import Affine, affine, term
-from mechgap.compiler.layout import position_input
 from mechgap.compiler.phased.keeping import LOOP, Keeping, keeping_of
 from mechgap.programs.components import Kind
 from mechgap.programs.conclusions import Becomes, First, Grows, Linked
@@ -69,7 +68,7 @@ class Reading:
     @property
     def position(self) -> str:
         """The input that tells nodes apart."""
-        return position_input(self.program)
+        return self.program.position
 
     @property
     def phases(self) -> int:
