@@ -3,36 +3,18 @@
 import numpy as np
 import pytest
 
-from changed_programs import changed
+from changed_programs import changed, search
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.phased.keeping import Keeping, keeping_of, own_flags, relaxes
 from mechgap.compiler.target import TARGETS
 from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
-from mechgap.lang import Bool, Phase, Pointer, Program, edge, init, minimum, other, self
+from mechgap.lang import edge, init, minimum, other, self
 from mechgap.programs.library import LIBRARY, bellman_ford, bfs
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
 
-visit, pi = Bool("visit"), Pointer("pi")
-
-following = Program(
-    name="following",
-    task="bfs",
-    inputs={"idx": "pos", "start": "s"},
-    hidden=(visit, pi),
-    init=dict(visit=init.start),
-    phases=(
-        Phase(
-            select=minimum(other.idx),
-            mask=other.visit & ~self.visit,
-            otherwise=self.pi,
-            update=dict(visit=self.visit | other.visit, pi=other.idx),
-        ),
-    ),
-    hints={"reach_h": visit, "pi_h": pi},
-    output={"pi": pi},
-)
+following = search(self.pi)
 
 
 def test_search_that_follows_its_parents_fits_three_hidden_units():

@@ -13,13 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mechgap.lang
+from changed_programs import search
 from mechgap.lang import (
     Bool,
-    Float,
     GraphProgram,
-    Phase,
     Pointer,
-    Program,
     edge,
     init,
     keep,
@@ -182,34 +180,14 @@ def traced(program, inputs, steps):
     return flat, components(program, {name: np.asarray(value) for name, value in states.items()})
 
 
-visit, pi, hops = Bool("visit"), Pointer("pi"), Float("hops")
-
-
-def by_following(otherwise):
-    return Program(
-        name="mine",
-        task="bfs",
-        inputs={"idx": "pos", "start": "s"},
-        hidden=(visit, pi),
-        init=dict(visit=init.start),
-        phases=(
-            Phase(
-                select=minimum(other.idx),
-                mask=other.visit & ~self.visit,
-                otherwise=otherwise,
-                update=dict(visit=self.visit | other.visit, pi=other.idx),
-            ),
-        ),
-        hints={"reach_h": visit, "pi_h": pi},
-        output={"pi": pi},
-    )
+pi = Pointer("pi")
 
 
 def test_what_happens_where_nobody_passes():
     batch = sample("bfs", jax.random.key(0), batch_size=64, nodes=12).trim()
     inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
     runs = {
-        name: interpret(by_following(otherwise), inputs, batch.steps)
+        name: interpret(search(otherwise), inputs, batch.steps)
         for name, otherwise in (("keep", keep), ("self", self), ("pi", self.pi))
     }
     exact = interpret(bfs, inputs, batch.steps)
