@@ -93,14 +93,11 @@ def weights_for(reading: Reading, domain: Domain, m: float, off: Noise) -> Weigh
             sharp = 2.0 ** floor(log2(largest_logit(reading, domain) / (share * above)))
         lifted = keep + follow + m + off.silent[i] + off.racing[i].start + off.received[i]
         sharpness.append(sharp)
-        if _must_be_barred(reading, phase):
-            # A node that passes its own mask comes between who is eligible and who is not,
-            # whatever its own value is.
-            mask.append(short(2 * sharp * above + lifted + need[i]))
-            barred.append(sharp * above + lifted)
-        else:  # or its value is no better than that of another, and it only must not win
-            mask.append(short(sharp * above + 2 * lifted))
-            barred.append(lifted if excludes_itself(phase) else 0.0)
+        # A node that passes its own mask and is barred must come between who is eligible and who is
+        # not: whatever its own value is, or, if that is no better than another's, by a little.
+        own = sharp * above if _must_be_barred(reading, phase) else 0.0
+        barred.append(own + lifted if excludes_itself(phase) else 0.0)
+        mask.append(short(sharp * above + lifted + barred[-1]))
     return Weights(
         keep=keep,
         follow=follow,
