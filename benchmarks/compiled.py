@@ -11,7 +11,6 @@ import argparse
 from typing import Any
 
 from measuring import earlier, save
-from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS, Target
@@ -47,9 +46,8 @@ def row(program: Program, target: Target, graphs: int) -> dict[str, Any]:
         "attention_units": len(compiled.attention_units),
         "errors_64_steps": certificate.errors(64),
     }
-    single = isinstance(certificate, Certificate)
-    # Of programs with phases it is the sharpest; where selections are by position, they are apart.
-    found["sharpness"] = certificate.sharpness if single else max(certificate.weights.sharpness)
+    # Of several phases the sharpest; where all selections are by position, these are apart.
+    found["sharpness"] = max(certificate.weights.sharpness)
     for steps in (8, 64):
         found[f"value_gap_{steps}_steps"] = certificate.value_gap(steps) or domain.position_gap
     small = Domain.regular(program, 16)

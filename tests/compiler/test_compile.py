@@ -9,22 +9,14 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from mechgap.compiler.affine import Affine, NotAffine, affine
-from mechgap.compiler.attention import logits, margin
 from mechgap.compiler.ballast import ballast
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
-from mechgap.compiler.facts import (
-    read_mask,
-    relaxed_component,
-    set_by_every_update,
-    updates_always_after_first,
-    updates_once,
-)
 from mechgap.compiler.files import save_compiled, save_for_dm_clrs
 from mechgap.compiler.target import TARGETS, get_target
 from mechgap.network.files import load_network
 from mechgap.programs.expressions import edge, init, other, self
-from mechgap.programs.library import LIBRARY, bellman_ford, bfs
+from mechgap.programs.library import bellman_ford, bfs
 
 
 def test_affine_forms():
@@ -34,36 +26,6 @@ def test_affine_forms():
     assert affine(other.dist - other.dist) == Affine()
     with pytest.raises(NotAffine, match=r"'self\.a & other\.b' is not affine"):
         affine(1 + (self.a & other.b))
-
-
-def test_facts_about_the_library():
-    facts = {}
-    for program in LIBRARY.values():
-        if not program.is_short:
-            continue
-        mask = read_mask(program)
-        facts[program.name] = (
-            updates_once(program, mask),
-            updates_always_after_first(program, mask),
-            set_by_every_update(program, mask),
-            relaxed_component(program, mask),
-        )
-    assert facts["bfs"] == (True, False, ("visit",), None)
-    assert facts["bfs_parent"] == (False, True, ("visit",), None)
-    assert facts["bellman_ford"] == (False, True, ("visit",), "dist")
-    assert facts["smallest_label"][1]
-
-
-def test_the_self_bonus_of_bfs_separates_every_case():
-    domain, c = Domain(), 1000.0
-    m = margin(domain)
-    found = logits(bfs, read_mask(bfs), domain, c, m)
-    bonus = found.self_bonus.constant
-    assert not found.self_bonus.terms
-    unreached_least, unreached_most = bonus - c, bonus
-    assert unreached_least >= 0 + m  # above the unreached neighbours
-    assert unreached_most <= found.mask_weight - c - m + 1e-6  # below every reached one
-    assert found.mask_weight + bonus - c >= found.mask_weight + m  # reached: above everyone
 
 
 def test_ballast_balances_drift_and_noise():

@@ -186,13 +186,13 @@ def test_a_domain_that_cannot_be_met_names_the_quantity():
     undecided = replace(dfs, **concluding(u=many))
     with pytest.raises(InvalidInput, match=r"first\(.*\)' decides between values that are 0\.016"):
         compile_program(undecided, TARGETS["stock-ln"], Domain.regular(dfs, 64))
-    with pytest.raises(InvalidInput, match=r"needs hidden_size of at least 32 here \(32 for state"):
-        compile_program(dfs, TARGETS["stock"], Domain.regular(dfs, 8), hidden_size=31)
+    with pytest.raises(InvalidInput, match=r"needs hidden_size of at least 30 here \(30 for state"):
+        compile_program(dfs, TARGETS["stock"], Domain.regular(dfs, 8), hidden_size=29)
 
 
 def test_a_flag_that_could_not_be_restored_is_named(monkeypatch):
-    monkeypatch.setattr("mechgap.compiler.phased.build.ROOM", 1e-6)
-    with pytest.raises(InvalidInput, match="what sets 'phase 0' can be off by"):
+    monkeypatch.setattr("mechgap.compiler.compile.ROOM", 1e-6)
+    with pytest.raises(InvalidInput, match="what sets 'phase 1' can be off by"):
         compiled("stock-ln", 8)
 
 

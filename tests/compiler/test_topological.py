@@ -75,8 +75,8 @@ def test_the_real_dm_clrs_sorts_exactly(target):
 
 def test_the_hidden_size_is_what_it_needs():
     domain = Domain.regular(topological_sort, 8)
-    with pytest.raises(InvalidInput, match=r"needs hidden_size of at least 32 here"):
-        compile_program(topological_sort, TARGETS["stock"], domain, hidden_size=31)
+    with pytest.raises(InvalidInput, match=r"needs hidden_size of at least 30 here"):
+        compile_program(topological_sort, TARGETS["stock"], domain, hidden_size=29)
 
 
 @pytest.mark.parametrize("nodes", [3, 12, 40])

@@ -58,13 +58,23 @@ def test_exact_on_the_official_sets(program, target, record_property):
         assert found.attention <= network.certificate.attention_error
 
 
+@pytest.mark.parametrize("hidden", [3, 4])
 @pytest.mark.parametrize("target", ["paper", "general", "stock"])
-def test_bfs_fits_four_hidden_units(target):
-    network = compiled("bfs", target, 16, hidden_size=4)
-    assert network.network.parameters == {"paper": 508 + 16 + 256, "general": 508 + 16}.get(
-        target, 508
-    )
-    assert verify(network, fresh_graphs(bfs, 16, 64, 1)).missed_graphs_inside == 0
+def test_bfs_fits_three_hidden_units(target, hidden):
+    network = compiled("bfs", target, 16, hidden_size=hidden)
+    alone = {3: 310, 4: 508}[hidden]
+    more = {"paper": hidden**2 + 16**2, "general": hidden**2, "stock": 0}[target]
+    assert network.network.parameters == alone + more
+    assert verify(network, fresh_graphs(bfs, 16, 64, 1)).exact
+    with pytest.raises(InvalidInput, match="needs hidden_size of at least 3 here"):
+        compiled("bfs", target, 16, hidden_size=2)
+
+
+def test_bfs_of_three_hidden_units_is_exact_on_the_official_sets():
+    for split, nodes in (("validation", 16), ("test", 64)):
+        found = verify(compiled("bfs", "stock", nodes, hidden_size=3), official("bfs", split))
+        assert found.exact, found.sentence
+        assert found.outside_certificate == 0
 
 
 def test_bellman_ford_fits_four_hidden_units_with_the_bias_and_seven_without():
@@ -82,7 +92,7 @@ def test_bellman_ford_fits_four_hidden_units_with_the_bias_and_seven_without():
 
 @pytest.mark.parametrize("target", ["stock", "stock-ln"])
 def test_bellman_ford_without_edge_information_is_refused_with_the_reason(target):
-    with pytest.raises(ValueError, match="edge-information-needed: the update of 'dist'"):
+    with pytest.raises(ValueError, match=r"edge-information-needed: 'dist' .* Use general"):
         compiled("bellman_ford", target)
 
 

@@ -1,21 +1,27 @@
 """What a compiled network guarantees, and on which inputs.
 
-Every bound is a worst case over the order in which numbers are added (see `rounding`). On inputs
-inside the certificate the attention of every step is the interpreter's selection: its weight is 1
-up to `attention_error`, and each component is off by at most its entry in `errors(steps)`.
+Every bound is a worst case over the order in which numbers are added (see `noise`). On inputs
+inside, the attention of every phase is the interpreter's selection or default, up to
+`attention_error`; flags are never off by more than their entry in `flag_errors`, however long the
+run, and pointers mean the right nodes. Values that compete are told apart if they differ by what
+the phase's race needs, the more the longer the chains of numbers are that were made of each other
+(`hops`), and the larger these numbers (`carried`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int
 
+from mechgap.compiler.constants import Race
 from mechgap.compiler.domain import Domain
+from mechgap.compiler.errors import Growth
+from mechgap.compiler.logits import Weights
 from mechgap.programs.components import Kind
 from mechgap.programs.interpreter import Execution
 from mechgap.programs.program import Program
+from mechgap.tasks.specs import Location, Type, get_task
 
 
 @dataclass(frozen=True)
@@ -23,47 +29,61 @@ class Certificate:
     """The guarantee of one compilation."""
 
     domain: Domain
-    sharpness: float
-    """c: what values are multiplied with in the logit."""
-    mask_weight: float
-    """M: what an eligible sender is lifted by."""
-    largest_logit: float
+    weights: Weights
     logit_error: float
     """How far a logit can be off."""
     attention_error: float
     """How much attention can go to anyone but the selected sender."""
-    errors_each_step: Mapping[str, float]
-    """How much further off each component can be after one more step."""
-    value_gap_at_start: float
-    value_gap_each_step: float
-
-    def value_gap(self, steps: Any) -> Any:
-        """Selections between values at least this far apart are correct for so many steps."""
-        return self.value_gap_at_start + steps * self.value_gap_each_step
+    flag_errors: Mapping[str, float]
+    """How far each flag can be off, however long the run."""
+    total_each_step: Mapping[str, float]
+    """How much further off a total can be after one more hint step."""
+    numbers: Mapping[str, Growth]
+    """How much further off a number can be than those that it is made of."""
+    races: tuple[Race, ...]
+    """How far apart competing values must be, by phase."""
 
     def errors(self, steps: int) -> dict[str, float]:
-        """How far each component can be off after so many steps."""
-        return {name: steps * error for name, error in self.errors_each_step.items()}
+        """How far each total and each number can be off after so many hint steps."""
+        totals = {name: steps * error for name, error in self.total_each_step.items()}
+        return {**totals, **{name: growth.worst(steps) for name, growth in self.numbers.items()}}
+
+    def value_gap(self, hops: int) -> float:
+        """Values at least this far apart are told apart, with so many made of each other.
+
+        Each of these is taken to be as large as the domain allows; a graph's own are smaller.
+        """
+        largest = max((growth.largest for growth in self.numbers.values()), default=0.0)
+        return max(race.needs(hops, hops * largest) for race in self.races)
 
     @property
     def guarantees(self) -> list[tuple[str, str]]:
         """The numbers, for a reader."""
-        domain, errors = self.domain, self.errors(self.domain.steps)
+        domain, weights = self.domain, self.weights
+        worst = sorted(self.flag_errors.items(), key=lambda item: item[1])[-1:]
+        totals = self.errors(domain.steps)
+        races = []
+        if self.value_gap(0):
+            races = [
+                (
+                    "competing values apart",
+                    f"at least {self.value_gap(1):.2g} for 1 hop, {self.value_gap(8):.2g} for 8",
+                )
+            ]
         return [
-            ("sharpness c", f"{self.sharpness:.4g}"),
-            ("mask weight M", f"{self.mask_weight:.4g}"),
+            ("keep, follow", f"{weights.keep:.4g}, {weights.follow:.4g}"),
+            ("mask", ", ".join(f"{mask:.4g}" for mask in weights.mask)),
+            ("sharpness", ", ".join(f"{sharp:.4g}" for sharp in weights.sharpness)),
+            ("point", f"{weights.point:.4g}"),
             (
                 "certified for",
                 f"up to {domain.nodes} nodes and {domain.steps} steps, {domain.dtype}",
             ),
             ("positions apart", f"at least {domain.position_gap:.4g}"),
-            (
-                "competing values apart",
-                f"at least {self.value_gap(1):.2g} for 1 step, "
-                f"{self.value_gap(domain.steps):.2g} for {domain.steps}",
-            ),
+            *races,
             ("attention error", f"at most {self.attention_error:.2g}"),
-            *((f"error of {name}", f"at most {error:.2g}") for name, error in errors.items()),
+            *(("error of a flag or pointer", f"at most {off:.2g} ({name})") for name, off in worst),
+            *((f"error of {name}", f"at most {error:.2g}") for name, error in totals.items()),
         ]
 
     def outside(
@@ -75,35 +95,42 @@ class Certificate:
     ) -> dict[str, Bool[np.ndarray, "batch"]]:
         """Which samples lie outside, by reason, given the interpreter's run on them."""
         domain = self.domain
-        # Inputs are float32; a gap that their rounding made smaller is still that gap.
-        rounding = 4 * np.finfo(np.float32).eps
+        rounding = 4 * np.finfo(np.float32).eps  # inputs are float32
         positions = np.asarray(inputs["pos"], float)
         samples, nodes = positions.shape
-        steps = np.maximum(1, lengths - 1)
-        counted = np.arange(len(run.gaps))[:, None] < steps
-        closest = np.where(counted, run.gaps, np.inf).min(0, initial=np.inf)
         apart = np.diff(positions, axis=-1).min(-1, initial=np.inf)
+        live = len(program.phases) * np.maximum(1, lengths - 1)
+        counted = np.arange(len(run.senders))[:, None] < live
         reasons = {
             f"more than {domain.nodes} nodes": np.full(samples, nodes > domain.nodes),
             f"more than {domain.steps} steps": lengths - 1 > domain.steps,
             "a position outside [0, 1]": ((positions < 0) | (positions > 1)).any(-1),
-            f"positions closer than {domain.position_gap:.3g} or not increasing": apart
-            < domain.position_gap - rounding,
-            "competing values closer than certified": closest < self.value_gap(steps) - rounding,
+            f"positions closer than {domain.position_gap:.3g} or not increasing": (
+                apart < domain.position_gap - rounding
+            ),
+            "two nodes that point to the same one compete for it": (run.shared & counted).any(0),
             "a pointer that is fed back lets a node select beyond its neighbours": (
                 run.widened & counted
             ).any(0),
         }
+        close = np.zeros(samples, bool)
+        for phase, race in enumerate(self.races):
+            gaps = np.where(counted, run.gaps, np.inf)[phase :: len(self.races)].min(0)
+            close |= gaps < race.needs(run.hops, run.carried)
+        if self.value_gap(0):
+            reasons["competing values closer than certified"] = close
         for component in program.hidden:
             if component.kind is Kind.FLOAT:
                 values = run.states[component.name]
                 reasons[f"'{component.name}' below 0 or above {domain.largest_value:.3g}"] = (
                     (values < 0) | (values > domain.largest_value)
                 ).any((0, 2))
+        scalars = {f.name for f in get_task(program.task).inputs
+                   if f.location is Location.EDGE and f.type is Type.SCALAR}  # fmt: skip
         for ours, theirs in program.inputs.items():
-            if np.ndim(inputs[theirs]) == 3:
+            if theirs in scalars:
                 weights = np.asarray(inputs[theirs])
                 reasons[f"'{ours}' below 0 or above {domain.largest_weight:.4g}"] = (
                     (weights < 0) | (weights > domain.largest_weight)
                 ).any((1, 2))
-        return reasons
+        return {why: np.asarray(where) for why, where in reasons.items()}

@@ -1,44 +1,54 @@
 """Compile a graph program into a network: the passes, in order.
 
-    validate    every reason why it cannot be done
-    facts       what the mask says; which flags stay; when a node keeps its state
-    updates     the state as hidden units
-    sharpness   the logit as attention units; its constants, from the domain
-    layout      which unit of the network is what
-    write       encoders, processor and decoders
+    validate     every reason why it cannot be done
+    reading      which inputs, hints and registers a name means in which phase
+    registers    the state as registers, and registers as hidden units
+    errors       how far registers can be off, by rounding and by layer norm
+    logits       every phase's selection as attention units
+    noise        how far logits can be off
+    constants    the weights of the logits, from the domain
+    layout       which unit of the network is what; what nobody reads has none
+    decoders     what is concluded, as predictions
+    write        encoders, processor and decoders
+    certificate  what is guaranteed, and on which inputs
 
-The result is an ordinary `Network`: it runs with its own predicted hints fed back, and predicts
-every hint and output. These passes are for programs in the short form whose target has a
-pre-attention bias, or whose form the general passes (`phased`) refuse; all others go through those.
+The result is an ordinary `Network`: it runs with its own predicted hints fed back, takes one
+message-passing step per phase, and predicts every hint and output.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Bool
 
-from mechgap.compiler.ballast import Ballast, ballast
 from mechgap.compiler.certificate import Certificate
+from mechgap.compiler.constants import POINTER_SHARE, Race, decide, margin, slack
+from mechgap.compiler.decoders import decoder
 from mechgap.compiler.domain import Domain
+from mechgap.compiler.errors import Errors, balance, errors, of_totals
 from mechgap.compiler.gadgets import Unit
-from mechgap.compiler.layout import Layout
-from mechgap.compiler.phased.build import build
-from mechgap.compiler.phased.certificate import PhasedCertificate
-from mechgap.compiler.phased.validate import phase_problems
-from mechgap.compiler.sharpness import sharpen
+from mechgap.compiler.layout import Layout, lay_out
+from mechgap.compiler.logits import Itself, flags_of, tells_itself
+from mechgap.compiler.reading import Reading
+from mechgap.compiler.registers import (
+    ROOM,
+    Flag,
+    Gated,
+    HiddenUnit,
+    Moved,
+    Place,
+    Register,
+    registers,
+)
 from mechgap.compiler.target import Target
-from mechgap.compiler.updates import HiddenUnit, hidden_units
-from mechgap.compiler.validate import check_target
+from mechgap.compiler.validate import compile_problems
 from mechgap.compiler.write import write
 from mechgap.display import html_table, png, showable
 from mechgap.errors import InvalidInput
 from mechgap.network.network import Network
-from mechgap.programs.expressions import Name, Side
 from mechgap.programs.interpreter import Execution, interpret
 from mechgap.programs.program import Program
 from mechgap.programs.validate import problems, refuse
@@ -52,7 +62,7 @@ class Compiled:
     program: Program
     target: Target
     network: Network
-    certificate: Certificate | PhasedCertificate
+    certificate: Certificate
     layout: Layout
 
     @property
@@ -117,7 +127,12 @@ def compile_program(
     hidden_size: int = 128,
     simplify_decoders: bool = False,
 ) -> Compiled:
-    """Compile a program for a target on a domain."""
+    """Compile a program for a target on a domain.
+
+    Raises:
+        InvalidInput: the program makes no sense, the target cannot run it, or the domain cannot be
+            met; all reasons at once, or the quantity that fails.
+    """
     if domain.dtype == "float64" and not jax.config.read("jax_enable_x64"):
         raise InvalidInput(
             "float64 needs JAX's 64-bit mode: call jax.config.update('jax_enable_x64', True) first"
@@ -125,30 +140,88 @@ def compile_program(
     if hidden_size < 1:
         raise InvalidInput(f"hidden_size must be at least 1; got {hidden_size}")
     refuse(program, list(problems(program)))
-    in_phases = phase_problems(program, target, simplify_decoders)
-    # A bias on the diagonal tells what oneself is without any unit: only the short form uses it.
-    short_form = program.is_short and (in_phases or target.pre_attention_bias)
-    if not short_form:
-        refuse(program, in_phases)
-        network, layout, certificate = build(program, target, domain, hidden_size)
-        return Compiled(program, target, network, certificate, layout)
-    mask = check_target(program, target, domain)
-    state = hidden_units(program, mask, domain)
-    norm = _ballast(program, domain, state, hidden_size) if target.layer_norm else None
-    diagonal, units, certificate = sharpen(program, target, domain, mask, state, norm)
-    layout = Layout.of(program, state, units, hidden_size, normed=norm is not None)
+    refuse(program, compile_problems(program, target, simplify_decoders))
+    reading = Reading(program, domain.largest_value, domain.largest_weight)
+    state = registers(reading, domain.position_gap)
+    norm = balance(reading, state, domain, hidden_size) if target.layer_norm else None
+    m = margin(domain)
+    leak = domain.nodes * float(np.exp(-m))
+    off = errors(reading, state, domain, leak, norm)
+    where = f"{program.name} cannot be certified for {target.name} in {domain.dtype}"
+    _check_registers(where, domain, state, off)
+    _check_masks(where, reading, off)
+    itself = tells_itself(reading, target, hidden_size)
+    decided = decide(reading, domain, m, off, state, itself)
+    _check_races(where, domain, decided.races)
+    units = [part.unit for part in decided.units]
+    layout = lay_out(reading, state, units, hidden_size, normed=norm is not None)
     config = target.config(hidden_size, domain.nodes, simplify_decoders)
-    key = jax.eval_shape(lambda: jax.random.key(0))
-    blank = eqx.filter_eval_shape(Network.initial, program.posed(), key, config)
-    network = write(program, domain, layout, diagonal, norm, blank)
+    config = replace(config, nb_msg_passing_steps=len(program.phases))
+    sharpness = config.simplified_sharpness if simplify_decoders else None
+    decoders = {
+        name: decoder(reading, domain, layout, off, m, component, sharpness)
+        for name, component in {**program.hints, **program.output}.items()
+    }
+    network = write(program, config, layout, itself is Itself.BIAS, norm, decoders, domain.dtype)
+    certificate = Certificate(
+        domain=domain,
+        weights=decided.weights,
+        logit_error=decided.logit_error,
+        attention_error=leak,
+        flag_errors=dict(off.registers),
+        total_each_step=of_totals(reading, domain, off),
+        numbers={name: each for name, each in off.numbers.items() if name in program.components},
+        races=decided.races,
+    )
     return Compiled(program, target, network, certificate, layout)
 
 
-def _ballast(
-    program: Program, domain: Domain, state: Sequence[HiddenUnit], hidden_size: int
-) -> Ballast:
-    largest = {
-        unit.component: domain.bounds(program, Name(Side.SELF, unit.component))[1] for unit in state
-    }
-    # Of a component's two units at most one is above zero.
-    return ballast(sum(largest.values()), max(largest.values()), hidden_size, domain.rounding)
+def _check_registers(where: str, domain: Domain, state: tuple[Register, ...], off: Errors) -> None:
+    """Refuse flags and pointers that could be mistaken."""
+    for register in state:
+        match register:
+            case Flag():
+                decides = (*register.forms, *register.less)
+            case Gated():
+                decides = (register.holds,)
+            case _:
+                continue
+        worst = max(off.form(form) for form in decides)
+        if worst > ROOM:
+            raise InvalidInput(
+                f"{where}: what sets '{register.name}' can be off by {worst:.2g}; at most "
+                f"{ROOM} is allowed. Use float64 or another hidden_size"
+            )
+    allowed = POINTER_SHARE * domain.position_gap
+    places = [r.name for r in state if isinstance(r, Place | Moved)]
+    seen = max((off.registers[name] for name in places), default=0.0)
+    if seen > allowed:
+        raise InvalidInput(
+            f"{where}: a pointer can be off by {seen:.2g}; at most {allowed:.2g} is allowed, a "
+            f"third of position_gap = {domain.position_gap:.2g}. Use float64, or positions further "
+            "apart"
+        )
+
+
+def _check_masks(where: str, reading: Reading, off: Errors) -> None:
+    """Refuse masks that could let somebody pass who does not."""
+    allowed = slack(off.normed) / (1 + slack(off.normed))
+    for i, phase in enumerate(reading.program.phases):
+        worst = off.form(reading.conjunction(flags_of(phase), i))
+        if worst > allowed:
+            raise InvalidInput(
+                f"{where}: the mask of phase {i} can be off by {worst:.2g}; at most "
+                f"{allowed:.2g} is allowed. Use float64 or another hidden_size"
+            )
+
+
+def _check_races(where: str, domain: Domain, races: tuple[Race, ...]) -> None:
+    """Refuse a domain whose competing values are closer than can be told apart."""
+    carried = domain.steps * (domain.largest_value + domain.largest_weight)
+    certified = max(race.needs(domain.steps, carried) for race in races)
+    if domain.value_gap is not None and certified > domain.value_gap:
+        raise InvalidInput(
+            f"{where} with {domain.nodes} nodes and {domain.steps} steps: value_gap must be at "
+            f"least {certified:.2g}; got {domain.value_gap:.2g}. Use float64, fewer nodes or fewer "
+            "steps"
+        )

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from mechgap.errors import InvalidInput
-from mechgap.programs.components import Kind
 from mechgap.programs.expressions import Name, Side
 from mechgap.programs.program import Program
 from mechgap.tasks.specs import Type, get_task
@@ -79,17 +78,6 @@ class Domain:
     def rounding(self) -> float:
         """The largest relative error of one rounding."""
         return self.epsilon / 2
-
-    def bounds(self, program: Program, name: Name) -> tuple[float, float]:
-        """The smallest and largest value that a name can have."""
-        if name.side is Side.EDGE:
-            return (0.0, 1.0) if name.name == "loop" else (0.0, self.largest_weight)
-        component = program.components.get(name.name)
-        if component is None or component.kind is not Kind.FLOAT:
-            return 0.0, 1.0
-        if program.phases[0].update[name.name] == Name(Side.OTHER, name.name):
-            return 0.0, 1.0  # only ever copied, so within what nodes start with
-        return 0.0, self.largest_value
 
 
 def _check_nodes(nodes: int) -> None:

@@ -22,6 +22,10 @@ class Unit:
     omega: float
     label: str
 
+    def moved(self, by: Affine) -> "Unit":
+        """The same with more before its leaky relu."""
+        return Unit(self.zeta + by, self.omega, self.label)
+
 
 def linear(form: Affine, low: float) -> Unit:
     """A linear term, with an offset that keeps it above zero where leaky relu is the identity."""
@@ -35,9 +39,7 @@ def tent(position: str, gap: float, width: Affine, weight: float, label: str) ->
     oneself and at least 1 away from it for everyone else: ``lrelu(x + w) - 2 lrelu(x) + lrelu(x -
     w)`` is 0.99 w at 0 and, for widths up to 1, exactly 0 for all others, leak included.
     """
-    steep = (1 + TENT_SLACK) / gap
-    x = term(Side.SELF, position, steep) + term(Side.OTHER, position, -steep)
-    return tent_of(x, width, weight, label)
+    return tent_of(_apart(position, gap), width, weight, label)
 
 
 def tent_of(x: Affine, width: Affine, weight: float, label: str) -> list[Unit]:
@@ -63,16 +65,33 @@ def merged(units: list[Unit]) -> list[Unit]:
     return [unit for unit in found if unit.omega != 0.0]
 
 
-def self_flag(width: Affine, bias: float, weight: float, label: str) -> Unit:
-    """With the pre-attention bias ``B = bias · I``: `weight` times a flag on the diagonal.
+def told(width: Affine, weight: float, label: str) -> Unit:
+    """With a pre-attention bias of 1 on the diagonal: `weight` times `width` for oneself.
 
-    ``lrelu(bias · (flag - 1) + B)`` is ``bias · flag`` for oneself. For all others it depends on
-    the receiver alone, so softmax does not see it; the leak adds ``0.01 · bias · (1 - flag)`` to
-    the difference, which `diagonal_constant` accounts for.
+    ``lrelu(width - 1 + [i = j])`` is a width between 0 and 1 for oneself. For all others it is a
+    function of the receiver alone, which softmax does not see; but where the width is 0, its leak
+    leaves `LEAK` of the weight between oneself and them.
     """
-    return Unit(bias * (width - 1.0), weight / (bias * (1 - LEAK)), label)
+    return Unit(width - 1.0, weight, label)
 
 
-def diagonal_constant(self_bonus_constant: float, flag_weight: float) -> float:
-    """The bias B's size, given what the leak of `self_flag` adds to the diagonal."""
-    return self_bonus_constant - flag_weight * LEAK / (1 - LEAK)
+def valley(position: str, gap: float, weight: float, label: str) -> list[Unit]:
+    """0 for oneself, and at most ``-weight`` for all others: two units where a tent has three.
+
+    It is ``-weight · |x|`` with a tent's x, so it goes on falling with the distance. Where nodes
+    are selected by position, a selection that is so much sharper does not mind.
+    """
+    x = _apart(position, gap)
+    omega = -weight / (1 - LEAK)
+    return [Unit(x, omega, f"{label} right"), Unit(-1.0 * x, omega, f"{label} left")]
+
+
+def _apart(position: str, gap: float) -> Affine:
+    """How far apart two nodes are, in gaps and a little more, for rounding."""
+    steep = steepness(gap)
+    return term(Side.SELF, position, steep) + term(Side.OTHER, position, -steep)
+
+
+def steepness(gap: float) -> float:
+    """What positions are multiplied with, so that two nodes are more than 1 apart."""
+    return (1 + TENT_SLACK) / gap

@@ -10,6 +10,7 @@ form; λ is the one with the largest restricted likelihood.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -56,7 +57,8 @@ def mixed_model(
     def lost(log_ratio: float) -> float:
         return -_restricted_likelihood(_Fit.of(design, target, who, math.exp(log_ratio)))
 
-    best = minimize_scalar(lost, bounds=(-_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO), method="bounded")
+    bounds = (-_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO)
+    best: Any = minimize_scalar(lost, bounds=bounds, method="bounded")
     fit = _Fit.of(design, target, who, math.exp(float(best.x)))
     deviation = math.sqrt(fit.noise * float(np.linalg.inv(fit.gram)[0, 0]))
     if not deviation > 0:

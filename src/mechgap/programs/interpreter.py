@@ -4,7 +4,7 @@ Compiled networks are compared with it, and its selection (0 or 1) is the ground
 of the measures.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -14,7 +14,15 @@ from jaxtyping import Bool, Float, Int
 from mechgap.errors import InvalidInput
 from mechgap.programs.components import Component, Kind
 from mechgap.programs.evaluation import Given, State, at_sender, evaluate, given, of_pairs, pointed
-from mechgap.programs.expressions import Equal, Expression, Name, Where, conjuncts
+from mechgap.programs.expressions import (
+    Add,
+    Equal,
+    Expression,
+    Name,
+    Subtract,
+    Where,
+    conjuncts,
+)
 from mechgap.programs.meaning import TakenPhase, start, take_step
 from mechgap.programs.phases import Phase
 from mechgap.programs.program import Program
@@ -60,6 +68,9 @@ class Execution(NamedTuple):
     leads there: a network that is fed its hints attends along them, too."""
     hops: Int[np.ndarray, "batch"]
     """The longest chain of numbers in which each was made of the one before."""
+    carried: Float[np.ndarray, "batch"]
+    """The most that was added up in such a chain: the sum, over its numbers, of the absolute values
+    that each was made of."""
 
     @property
     def attention(self) -> Float[np.ndarray, "time batch receivers senders"]:
@@ -117,6 +128,7 @@ def interpret(
         gaps=stacked("gaps"),
         widened=stacked("widened"),
         hops=chains.longest,
+        carried=chains.most,
     )
 
 
@@ -282,35 +294,60 @@ def _closest(score: Float[np.ndarray, "batch receivers senders"]) -> Float[np.nd
 
 
 class _Chains(NamedTuple):
-    """How many numbers each number is made of, one after the other."""
+    """What each number is made of, one after the other: how many numbers, and how large."""
 
     lengths: Mapping[str, Float[np.ndarray, "batch nodes"]]
+    sizes: Mapping[str, Float[np.ndarray, "batch nodes"]]
     longest: Int[np.ndarray, "batch"]
+    most: Float[np.ndarray, "batch"]
 
     @staticmethod
     def of(program: Program, given: Given) -> "_Chains":
         nothing: np.ndarray = np.zeros(given.positions.shape)
         numbers = [c.name for c in program.hidden if c.kind is Kind.FLOAT]
-        return _Chains(dict.fromkeys(numbers, nothing), np.zeros(len(nothing), int))
+        each = dict.fromkeys(numbers, nothing)
+        return _Chains(each, each, np.zeros(len(nothing), int), np.zeros(len(nothing)))
 
     def after(self, phase: Phase, given: Given, at: TakenPhase) -> "_Chains":
         """A number's chain is one longer than that of what it is made of, and 0 where a `where`
         made it 0."""
 
-        def chain(expression: Expression) -> np.ndarray:
-            names = (part for part in expression.walk() if isinstance(part, Name))
-            read = [name for name in names if name.name in self.lengths]
-            pairs = of_pairs(given, self.lengths)
-            made_of = [at_sender(name, pairs, at.sender, np) for name in read]
-            longer = 1 + np.max(made_of or [np.zeros(at.sender.shape)], 0)
-            if not any(isinstance(part, Where) for part in expression.walk()):
-                return longer
-            value = at_sender(expression, of_pairs(given, at.before), at.sender, np)
-            return np.where(value == 0, 0, longer)
+        def seen(part: Expression, state: State) -> np.ndarray:
+            return at_sender(part, of_pairs(given, state), at.sender, np)
+
+        def chain(expression: Expression) -> tuple[np.ndarray, np.ndarray]:
+            names = [part for part in expression.walk() if isinstance(part, Name)]
+            numbers = [name for name in names if name.name in self.lengths]
+            nothing: np.ndarray = np.zeros(at.sender.shape)
+            length = 1 + np.max([seen(name, self.lengths) for name in numbers] or [nothing], 0)
+            size = sum((seen(name, self.sizes) for name in numbers), nothing) + sum(
+                (np.abs(seen(part, at.before)) for part in _summands(expression)), nothing
+            )
+            if any(isinstance(part, Where) for part in expression.walk()):
+                holds = seen(expression, at.before) != 0
+                return np.where(holds, length, 0), np.where(holds, size, 0.0)
+            return length, size
 
         new = {name: chain(value) for name, value in phase.update.items() if name in self.lengths}
-        if phase.keeps:
-            new = {n: np.where(at.anyone, value, self.lengths[n]) for n, value in new.items()}
-        lengths = {**self.lengths, **new}
-        each = [self.longest, *(length.max(-1).astype(int) for length in new.values())]
-        return _Chains(lengths, np.max(each, 0))
+
+        def kept(before: Mapping[str, np.ndarray], which: int) -> dict[str, np.ndarray]:
+            if not phase.keeps:
+                return {**before, **{name: both[which] for name, both in new.items()}}
+            updated = {n: np.where(at.anyone, both[which], before[n]) for n, both in new.items()}
+            return {**before, **updated}
+
+        lengths, sizes = kept(self.lengths, 0), kept(self.sizes, 1)
+        longest = [self.longest, *(lengths[name].max(-1).astype(int) for name in new)]
+        most = [self.most, *(sizes[name].max(-1) for name in new)]
+        return _Chains(lengths, sizes, np.max(longest, 0), np.max(most, 0))
+
+
+def _summands(expression: Expression) -> Iterator[Expression]:
+    """The parts that a sum adds up."""
+    match expression:
+        case Add(left, right) | Subtract(left, right):
+            yield from (*_summands(left), *_summands(right))
+        case Where(_, then, otherwise):
+            yield from (*_summands(then), *_summands(otherwise))
+        case _:
+            yield expression

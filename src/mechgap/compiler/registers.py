@@ -2,18 +2,23 @@
 
 A *flag* is restored in every phase. From a form x that is about 0 or less, or about 1 or more, two
 units make ``relu(2x - 1/2) - relu(2x - 3/2)``, which is exactly 0 or 1 as long as x is off by at
-most a quarter. So flags carry no error from step to step, whatever layer norm adds to them.
+most a quarter. So flags carry no error from step to step, whatever layer norm adds to them. A flag
+that is made of inputs and hints alone, which are as good as restored, and is never above 1 is one
+unit, ``relu(x)``.
 
 A *pointer* is the position of the node attended to, whatever phase runs; only what the pointer's
 own phase leaves there is read. To be read later it is copied in every phase. One that is written
-once and then kept is held as its difference from the node's own position.
+once and then kept is held as its difference from the node's own position; and so is one that nodes
+copy from each other, since it must begin at the node itself.
 
 Whether a node attends to itself (`edge.loop`) is what two more forms take away from a flag: that
 the position seen is above the node's own, and that it is below. Where it is the node's own both
 are exactly 0, so the flag is as exact as if they were not there.
 
 A *number* x where some flags hold, else 0, is ``relu(x) - relu(x - F f) + relu(-F f)`` with f the
-flags' conjunction: where it is 1 the last two are exactly 0, and nothing large is added to x.
+flags' conjunction: where it is 1 the last two are exactly 0, and nothing large is added to x. The
+third is for an f below 0, and is left out where that cannot be. An input or hint of the node itself
+that must not be set is no part of f but taken from all of them, times F: then all are exactly 0.
 
 A *count* is one unit, itself and so much for a flag, which is zero in all phases but its own.
 """
@@ -23,9 +28,8 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 from mechgap.compiler.affine import Affine, term
-from mechgap.compiler.phased.keeping import LOOP, Keeping, keeping_of
-from mechgap.compiler.phased.reading import Reading, held, phase_flag, place
-from mechgap.compiler.updates import HiddenUnit
+from mechgap.compiler.keeping import LOOP, Keeping, keeping_of, pointers_from_the_start
+from mechgap.compiler.reading import Reading, held, phase_flag, place
 from mechgap.programs.components import Kind
 from mechgap.programs.expressions import Expression, Name, Not, Side, conjuncts, disjuncts
 from mechgap.programs.phases import Phase
@@ -34,6 +38,21 @@ STORED = 0.5
 """A flag's units are this much smaller than 0 and 1 would be: the less layer norm sees of them."""
 ROOM = 0.25
 """How far off the form of a flag may be."""
+
+
+@dataclass(frozen=True)
+class HiddenUnit:
+    """One unit of the hidden state: its register, its weight there, and what goes into relu."""
+
+    component: str
+    sign: float
+    """The register is the sum of its units, each times this."""
+    before_relu: Affine
+
+    @property
+    def label(self) -> str:
+        """The unit's name in figures."""
+        return self.component if self.sign > 0 else f"-{self.component}"
 
 
 @dataclass(frozen=True)
@@ -46,10 +65,14 @@ class Flag:
     forms: tuple[Affine, ...]
     less: tuple[Affine, ...] = ()
     """Restored forms that are taken away; where one is 1, so is one of the others."""
+    restored: bool = True
+    """Whether what its forms are off by is taken away."""
 
     @property
     def units(self) -> tuple[HiddenUnit, ...]:
-        """Two units for each form."""
+        """Two units for each form that is restored, else one."""
+        if not self.restored:
+            return tuple(HiddenUnit(self.name, 1.0, form) for form in self.forms)
         signed = [*((1.0, form) for form in self.forms), *((-1.0, form) for form in self.less)]
         return tuple(
             HiddenUnit(self.name, sign * way / STORED, STORED * (2.0 * form - threshold))
@@ -82,12 +105,16 @@ class Moved:
     position: str
     value: Affine
     """What is seen."""
+    stays: bool
+    """Whether what is seen is added to what it was."""
 
     @property
     def units(self) -> tuple[HiddenUnit, ...]:
         """One unit if it lies above the node's own position, another if below."""
         own = term(Side.SELF, self.position)
-        difference = (self.value - own) + (term(Side.SELF, self.name) - own)
+        difference = self.value - own
+        if self.stays:
+            difference = difference + (term(Side.SELF, self.name) - own)
         return (
             HiddenUnit(self.name, 1.0, difference),
             HiddenUnit(self.name, -1.0, -1.0 * difference),
@@ -102,17 +129,29 @@ class Gated:
     value: Affine
     holds: Affine
     """1 where the flags hold, else at most 0."""
+    blocks: Affine
+    """Exactly 0 where a node is not blocked, else at least 1."""
     force: float
     """A power of two, well above the value."""
+    signed: bool
+    """Whether `holds` can be below 0."""
 
     @property
     def units(self) -> tuple[HiddenUnit, ...]:
-        """The value, and two units that take it away where the flags do not hold."""
-        return (
-            HiddenUnit(self.name, 1.0, self.value),
-            HiddenUnit(self.name, -1.0, self.value - self.force * self.holds),
-            HiddenUnit(self.name, 1.0, -self.force * self.holds),
+        """The value, and one or two units that take it away where the flags do not hold."""
+        taken = -self.force * self.holds
+        blocked = -self.force * (4.0 if self.signed else 1.0) * self.blocks
+        units = (
+            HiddenUnit(self.name, 1.0, self.value + blocked),
+            HiddenUnit(self.name, -1.0, self.value + taken + blocked),
+            HiddenUnit(self.name, 1.0, taken + blocked),
         )
+        return units if self.signed else units[:2]
+
+    @property
+    def is_exactly_zero(self) -> bool:
+        """Whether it is, where the flags do not hold: then no two large terms cancel."""
+        return self.holds.constant == 0 and len(self.holds.terms) == 1
 
 
 @dataclass(frozen=True)
@@ -157,32 +196,26 @@ def registers(reading: Reading, gap: float) -> tuple[Register, ...]:
     )
 
 
-def reads(units: Sequence[HiddenUnit]) -> dict[str, dict[int, float]]:
-    """Which units hold a register, with their weights."""
-    found: dict[str, dict[int, float]] = {}
-    for i, unit in enumerate(units):
-        found.setdefault(unit.component, {})[i] = unit.sign
-    return found
-
-
 def _counter(reading: Reading) -> Iterator[Flag]:
-    """Which phase runs: each flag is set by the one before it. A single phase always does."""
-    for phase in range(reading.phases if reading.phases > 1 else 0):
-        yield Flag(phase_flag(phase), phase, (reading.runs((phase - 1) % reading.phases),))
+    """Which phase runs: each flag is set by the one before it; the first phase has none."""
+    for phase in range(1, reading.phases):
+        yield Flag(phase_flag(phase), phase, (reading.runs(phase - 1),))
 
 
 def _signals(reading: Reading, i: int, phase: Phase, gap: float) -> Iterator[Register]:
     for name, expression in phase.update.items():
         kind = reading.program.components[name].kind
         once = phase.keeps and keeping_of(reading.program, phase, name) is Keeping.ONCE
-        if kind is Kind.POINTER and once:
-            yield Moved(name, reading.position, term(Side.OTHER, reading.position))
+        if reading.longest_delay(name) < 0 and name not in reading.counts:
+            continue  # nobody reads it
+        if once or name in pointers_from_the_start(reading.program):
+            yield Moved(name, reading.position, reading.value(expression, i), stays=once)
         elif kind is Kind.POINTER:
             yield Place(name, term(Side.OTHER, reading.position))
             for delay in range(1, reading.longest_delay(name) + 1):
                 yield Place(place(name, delay), term(Side.SELF, place(name, delay - 1)))
-        elif name in reading.program.counts:
-            by, flag = reading.program.counts[name]
+        elif name in reading.counts:
+            by, flag = reading.counts[name]
             yield Count(name, by, reading.name(flag, i))
         elif kind is Kind.FLOAT:
             yield _number(reading, i, name)
@@ -200,7 +233,9 @@ def _chain(
             yield Flag(held(name, delay), lives, (term(Side.SELF, held(name, delay - 1)),))
         else:
             less = tuple(loop_forms(reading, i, expression, gap))
-            yield Flag(held(name, 0), lives, signal_forms(reading, i, expression), less)
+            forms = signal_forms(reading, i, expression)
+            restored = bool(less) or not all(map(reading.is_given, forms))
+            yield Flag(held(name, 0), lives, forms, less, restored)
 
 
 def _number(reading: Reading, i: int, name: str) -> Gated | Sum:
@@ -209,8 +244,20 @@ def _number(reading: Reading, i: int, name: str) -> Gated | Sum:
     if not number.flags:
         return Sum(held(name, 0), value)
     largest = value.range(reading.bounds)[1]
-    holds = reading.conjunction(number.flags, i)
-    return Gated(held(name, 0), value, holds, 2.0 ** ceil(log2(1.5 * largest)))
+    blocking = [part for part in number.flags if _blocks(reading, i, part)]
+    holds = reading.conjunction([part for part in number.flags if part not in blocking], i)
+    blocks = (Affine({}, 1.0) - reading.literal(part, i) for part in blocking)
+    force = 2.0 ** ceil(log2(1.5 * largest))
+    signed = holds.range(reading.bounds)[0] < 0
+    return Gated(held(name, 0), value, holds, sum(blocks, Affine()), force, signed)
+
+
+def _blocks(reading: Reading, i: int, part: Expression) -> bool:
+    """Whether a part of a conjunction is that the node itself lacks an input or hint."""
+    match part:
+        case Not(Name(Side.SELF | Side.INIT)):
+            return reading.is_given(reading.literal(part, i))
+    return False
 
 
 def alternatives(expression: Expression) -> list[list[Expression]]:

@@ -4,26 +4,43 @@ The logit of sender j for receiver i is the sum of
 
     keep · [i = j]                                             phases without a default
     follow · [j is i's pointer]                                phases with a default
-    relu(mask · (5/4 flags - 1/4) - sharpness · value_ij - follow · [j is i's pointer])
+    relu(mask · ((1 + s) flags - s) - sharpness · value_ij - follow · [j is i's pointer])
                                                                a mask of flags
     point · tent(position_i - pointer_j), as wide as the flag of j is set  a mask with `equal`
     - barred · [i = j and i passes its own mask]               a mask with ~edge.loop
 
-where *flags* is 1 if all hold and else at most 0, and ``keep, follow < mask, point``. A relu in a
-logit is a leaky relu and a linear term that takes its leak away; the linear terms of all phases are
-one unit. So whatever is off in flags that do not hold, is not seen at all.
+where *flags* is 1 if all hold and else at most 0, and ``keep, follow < mask, point``. The slack s
+is more than flags that do not hold can be off by. A relu in a logit, but for a factor of 0.99, is a
+leaky relu and a linear term that takes its leak away; the linear terms of all phases are one unit.
+So whatever is off in flags that do not hold, is not seen.
+
+``[i = j]`` is a tent over the difference of positions. With a pre-attention bias it is the bias;
+and where positions race, a valley, which takes one unit less.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 
 from mechgap.compiler.affine import Affine, term
-from mechgap.compiler.gadgets import LEAK, Unit, linear, merged, tent, tent_of
-from mechgap.compiler.phased.keeping import LOOP, excludes_itself, own_flags, own_flags_are_one
-from mechgap.compiler.phased.reading import Reading
+from mechgap.compiler.gadgets import LEAK, Unit, linear, merged, tent, tent_of, told, valley
+from mechgap.compiler.keeping import LOOP, excludes_itself, own_flags, own_flags_are_one
+from mechgap.compiler.reading import Reading
+from mechgap.compiler.target import Target
 from mechgap.programs.expressions import Equal, Expression, Name, Not, Side, conjuncts
 from mechgap.programs.interpreter import by_position
 from mechgap.programs.phases import Phase
+
+
+class Itself(Enum):
+    """How a logit tells whether a sender is the receiver itself."""
+
+    TENT = "three units over the difference of positions"
+    VALLEY = "two units over the difference of positions"
+    BIAS = "one unit and the pre-attention bias"
+
+
+_TENT_AND_SELECTION = 4
 
 
 @dataclass(frozen=True)
@@ -39,6 +56,8 @@ class Weights:
     barred: tuple[float, ...]
     """Of every phase: what is taken from a node that passes its own mask and cannot select
     itself."""
+    slack: float
+    """Of every mask: how far its flags may be off where they do not hold."""
     point: float
     steepness: float
     """How steep tents over pointers are."""
@@ -53,40 +72,89 @@ class LogitUnit:
     """If it is a mask of flags, the phase in which it is above 0 for whoever is eligible."""
     mends: bool = False
     """Whether it takes away what others leak."""
-    finds_itself: bool = False
-    """Whether it is part of a tent over the difference of two positions."""
+    itself: Itself | None = None
+    """How it tells whether a sender is the receiver itself, if it does."""
 
 
-def attention_units(reading: Reading, gap: float, weights: Weights) -> tuple[LogitUnit, ...]:
+def full(reading: Reading) -> float:
+    """What a logit gets of a rectified form: all, less the leak where that is taken away."""
+    return 1.0 - LEAK if mends(reading) else 1.0
+
+
+def tells_itself(reading: Reading, target: Target, hidden_size: int) -> Itself:
+    """How a network's logits tell it.
+
+    The bias moves every unit alike, and a tent over pointers must not be moved. A valley is for a
+    network that has no room for a tent and one more unit; it will do where positions race, and
+    nothing but its position can speak for another who is not eligible.
+    """
+    phases = reading.program.phases
+    if target.pre_attention_bias and all(pointing(phase) is None for phase in phases):
+        return Itself.BIAS
+    if hidden_size < _TENT_AND_SELECTION and len(phases) == 1:
+        (phase,) = phases
+        if by_position(reading.program, phase) and asked_for_and_barred(phase) is not None:
+            return Itself.VALLEY
+    return Itself.TENT
+
+
+def asked_for_and_barred(phase: Phase) -> str | None:
+    """The flag that a mask asks of the sender and bars in the receiver, if it is the whole mask.
+
+    Then a node has the flag itself if anyone has it who is not eligible.
+    """
+    match sorted(conjuncts(phase.mask), key=str):
+        case [Name(Side.OTHER, flag), Not(Name(Side.SELF, barred))] if flag == barred:
+            return flag if ends_with_itself(phase) else None
+    return None
+
+
+def attention_units(
+    reading: Reading, gap: float, weights: Weights, itself: Itself
+) -> tuple[LogitUnit, ...]:
     """The units whose sum is the logit."""
     leaked = Affine()
-    width, tents = keeping(reading), list[Unit]()
-    if width != Affine():  # some phase can end with a node that attends to itself
-        tents += tent(reading.position, gap, width, weights.keep, "keep")
-    for i, phase in enumerate(reading.program.phases):
-        if excludes_itself(phase):
-            own = reading.conjunction(own_flags(phase), i)
-            tents += tent(reading.position, gap, own, -weights.barred[i], f"not itself {i}")
-    units = [LogitUnit(unit, finds_itself=True) for unit in merged(tents)]
+    units = _of_itself(reading, gap, weights, itself)
     for i, phase in enumerate(reading.program.phases):
         equality = pointing(phase)
         rectified = [
-            LogitUnit(_rectified(form, f"follow {i}"))
+            LogitUnit(Unit(form, 1.0, f"follow {i}"))
             for form in _follow(reading, i, phase, weights)
         ]
         if equality is not None:
             units += [LogitUnit(unit) for unit in _point(reading, i, phase, equality, weights)]
         else:
             form = _select(reading, i, phase, weights)
-            rectified.insert(0, LogitUnit(_rectified(form, f"select {i}"), i))
+            rectified.insert(0, LogitUnit(Unit(form, 1.0, f"select {i}"), i))
         for part in rectified:
-            seen = part.unit.zeta.side(Side.OTHER, Side.EDGE)
-            leaked = leaked + (LEAK / (LEAK - 1)) * seen
+            leaked = leaked - LEAK * part.unit.zeta.side(Side.OTHER, Side.EDGE)
         units += rectified
     if leaked.terms and mends(reading):
         mending = linear(leaked, leaked.range(reading.bounds)[0])
         units.append(LogitUnit(mending, mends=True))
+    if itself is Itself.BIAS:  # every unit sees it
+        units = [replace(part, unit=part.unit.moved(term(Side.EDGE, LOOP.name))) for part in units]
     return tuple(units)
+
+
+def _of_itself(reading: Reading, gap: float, weights: Weights, itself: Itself) -> list[LogitUnit]:
+    """What keeps a node at itself, and what bars it from selecting itself."""
+    parts = [(keeping(reading), weights.keep, "keep")]
+    for i, phase in enumerate(reading.program.phases):
+        if excludes_itself(phase):
+            own = reading.conjunction(own_flags(phase), i)
+            parts.append((own, -weights.barred[i], f"not itself {i}"))
+    parts = [part for part in parts if part[0] != Affine()]  # a width that is always 0
+    match itself:
+        case Itself.BIAS:
+            return [LogitUnit(u, itself=itself) for u in merged([told(*part) for part in parts])]
+        case Itself.VALLEY:
+            ((_, weight, label),) = parts
+            return [
+                LogitUnit(u, itself=itself) for u in valley(reading.position, gap, weight, label)
+            ]
+    tents = [unit for part in parts for unit in tent(reading.position, gap, *part)]
+    return [LogitUnit(unit, itself=itself) for unit in merged(tents)]
 
 
 def mends(reading: Reading) -> bool:
@@ -156,13 +224,9 @@ def value_of(reading: Reading, i: int, phase: Phase) -> Affine:
     return value - value.range(reading.bounds)[0]
 
 
-def _rectified(form: Affine, label: str) -> Unit:
-    return Unit(form, 1 / (1 - LEAK), label)
-
-
 def _select(reading: Reading, i: int, phase: Phase, weights: Weights) -> Affine:
     flags = reading.conjunction(flags_of(phase), i)
-    lifted = weights.mask[i] * (1.25 * flags - 0.25)
+    lifted = weights.mask[i] * ((1 + weights.slack) * flags - weights.slack)
     form = lifted - weights.sharpness[i] * value_of(reading, i, phase)
     for pointer in phase.followed:  # whoever is eligible gets nothing for being a pointer's node
         form = form - term(Side.EDGE, pointer, weights.follow)

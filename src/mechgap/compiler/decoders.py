@@ -16,13 +16,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from mechgap.compiler.affine import Affine, term
+from mechgap.compiler.constants import POINTER_SHARE
 from mechgap.compiler.domain import Domain
+from mechgap.compiler.errors import Errors
 from mechgap.compiler.layout import Layout
-from mechgap.compiler.phased.constants import POINTER_SHARE
-from mechgap.compiler.phased.errors import Errors
-from mechgap.compiler.phased.reading import Reading
+from mechgap.compiler.reading import Reading
 from mechgap.errors import InvalidInput
-from mechgap.network.decoders import Decoder, GraphDecoder, NodeDecoder, PointerDecoder
+from mechgap.network.decoders import (
+    Decoder,
+    GraphDecoder,
+    NodeDecoder,
+    PointerDecoder,
+    SimplifiedPointerDecoder,
+)
 from mechgap.network.linear import Linear
 from mechgap.programs.components import Component, Kind
 from mechgap.programs.conclusions import Becomes, First, Grows, Linked
@@ -39,8 +45,12 @@ def decoder(
     errors: Errors,
     margin: float,
     component: Component,
+    simplified_sharpness: float | None,
 ) -> Decoder:
-    """The decoder that predicts a component at the end of the step."""
+    """The decoder that predicts a component at the end of the step.
+
+    A simplified pointer decoder has a sharpness of its own, and takes one value.
+    """
     link = None
     match reading.program.conclude.get(component.name):
         case Becomes() as change:
@@ -64,6 +74,10 @@ def decoder(
             if component.kind is Kind.FLOAT:
                 return _linear(layout, [_value(reading, own)], True)
             values = [_value(reading, own)]
+    if simplified_sharpness is not None:
+        (value,) = values
+        position = Linear(jnp.asarray(_read(layout, value)[:, None]), jnp.full(1, value.constant))
+        return SimplifiedPointerDecoder(position, simplified_sharpness)
     sharp = (margin + 1.0) / ((1 - 2 * POINTER_SHARE) * domain.position_gap)
     return _pointer(layout, reading.position, values, sharp, link)
 

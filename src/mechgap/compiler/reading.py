@@ -9,11 +9,11 @@ the node that was attended to, and is copied from phase to phase for as long as 
 is one register that stays; a hint that is added to is what came in and what its phase adds.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mechgap.compiler.affine import Affine, affine, term
-from mechgap.compiler.phased.keeping import LOOP, Keeping, keeping_of
+from mechgap.compiler.keeping import LOOP, Keeping, keeping_of
 from mechgap.programs.components import Kind
 from mechgap.programs.conclusions import Becomes, First, Grows, Linked
 from mechgap.programs.expressions import (
@@ -71,6 +71,11 @@ class Reading:
         return self.program.position
 
     @property
+    def counts(self) -> Mapping[str, tuple[float, Name]]:
+        """The numbers that go up with a flag of one phase, and stay as they are in all others."""
+        return self.program.counts if self.phases > 1 else {}
+
+    @property
     def phases(self) -> int:
         """How many phases a hint step has; also the phase in which it concludes."""
         return len(self.program.phases)
@@ -84,7 +89,7 @@ class Reading:
         component = self.program.components.get(name.name.split("@")[0])
         if component is None or component.kind is not Kind.FLOAT:
             return 0.0, 1.0
-        if component.name in self.program.counts:
+        if component.name in self.counts:
             return 0.0, self.largest_value
         number = self.number(component.name)
         start = affine(self.program.starts[component.name]).range(self.bounds)[1]
@@ -172,7 +177,7 @@ class Reading:
         side = Side.SELF if name.side is Side.INIT else name.side
         if self.program.set_in(name.name) is None or self.comes_as_hint(name.name, phase):
             return term(side, name.name)
-        if name.name in self.program.counts:
+        if name.name in self.counts:
             return term(side, name.name)
         delay, kind = self.delay(name.name, phase), self.program.components[name.name].kind
         if kind is Kind.POINTER:
@@ -203,6 +208,13 @@ class Reading:
         if not any(isinstance(p, Name) and self.in_register(p.name, phase) for p in parts):
             total = total + self.runs(phase) - 1.0
         return total
+
+    def is_given(self, form: Affine) -> bool:
+        """Whether a form is never above 1 and reads inputs and hints alone, no register."""
+        flags = {c.name for c in self.program.hidden if c.kind in {Kind.BOOL, Kind.CHOICE}}
+        classes = {label for c in self.program.hidden for label in c.classes}
+        given = {*self.program.inputs, *flags, *classes}
+        return {name.name for name in form.terms} <= given and form.range(self.bounds)[1] <= 1.0
 
     def runs(self, phase: int) -> Affine:
         """1 while a phase runs. The first is the one without a flag, since all begins at 0."""

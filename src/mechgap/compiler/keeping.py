@@ -4,8 +4,8 @@ There a node attends to itself, and what its phase makes of that must be what it
 
 - *same*: the update with the node itself as `other` is what it had;
 - *never*: everyone may be selected, oneself too, so nobody ever keeps;
-- *first*: nodes keep only as long as nobody ever passed. A pointer to the node itself is what they
-  started with; a number is forced to 0, which they started with, unless somebody passes;
+- *first*: nodes keep only as long as nobody ever passed. All pointers are then to the node itself,
+  as they started; a number is forced to 0, which it started with, unless somebody passes;
 - *once*: nodes are updated once, and a pointer is held as its difference from the node itself, to
   which every step adds what it sees less the node itself: nothing, where a node keeps.
 """
@@ -53,11 +53,33 @@ def keeping_of(program: Program, phase: Phase, name: str) -> Keeping | None:
         is_sum = not isinstance(value, Add) or Name(Side.SELF, name) not in value.walk()
         seen = _always_after_first(program, phase) and _keepers_lack_a_flag(program, phase)
         return Keeping.FIRST if is_sum and seen else None
-    if value != Name(Side.OTHER, program.position):
-        return None
-    if _always_after_first(program, phase):
+    looks = value == Name(Side.OTHER, program.position)
+    if (looks or copies_a_pointer(program, value)) and _always_after_first(program, phase):
         return Keeping.FIRST
-    return Keeping.ONCE if _updates_once(program, phase) else None
+    return Keeping.ONCE if looks and _updates_once(program, phase) else None
+
+
+def copies_a_pointer(program: Program, value: Expression) -> bool:
+    """Whether a value is a pointer of the node or of the sender, in a program of one phase."""
+    match value:
+        case Name(Side.SELF | Side.OTHER, name) if name in program.components:
+            return len(program.phases) == 1 and program.components[name].kind is Kind.POINTER
+    return False
+
+
+def pointers_from_the_start(program: Program) -> set[str]:
+    """The pointers of a program of one phase whose nodes copy or compare them.
+
+    They are read before they are ever set, and so must begin at the node itself.
+    """
+    phase, *others = program.phases
+    if others:
+        return set()
+    copied = any(copies_a_pointer(program, value) for value in phase.update.values())
+    compared = any(isinstance(part, Equal) for part in conjuncts(phase.mask))
+    if not (copied or compared):
+        return set()
+    return {c.name for c in program.hidden if c.kind is Kind.POINTER}
 
 
 def excludes_itself(phase: Phase) -> bool:

@@ -11,28 +11,33 @@ selected by numbers, near-ties are a matter of luck, and it is as large as logit
 """
 
 from dataclasses import dataclass
-from math import ceil, floor, log2
+from math import ceil, floor, log, log2
+from typing import Any
 
 from mechgap.compiler.domain import Domain
-from mechgap.compiler.phased.errors import Errors
-from mechgap.compiler.phased.keeping import excludes_itself, relaxes
-from mechgap.compiler.phased.logits import (
+from mechgap.compiler.errors import Errors
+from mechgap.compiler.gadgets import LEAK, steepness
+from mechgap.compiler.keeping import excludes_itself, relaxes
+from mechgap.compiler.logits import (
+    Itself,
     LogitUnit,
     Weights,
     attention_units,
     ends_with_itself,
+    full,
     keeps_only_if_it_fails,
     may_select_itself,
     value_of,
 )
-from mechgap.compiler.phased.noise import Noise, noise
-from mechgap.compiler.phased.reading import Reading
-from mechgap.compiler.phased.registers import Register
-from mechgap.compiler.sharpness import LARGEST_LOGIT
+from mechgap.compiler.noise import Noise, noise
+from mechgap.compiler.reading import Reading
+from mechgap.compiler.registers import Register
 from mechgap.errors import InvalidInput
 from mechgap.programs.interpreter import by_position
 from mechgap.programs.phases import Phase
 
+LARGEST_LOGIT = 2.0**29
+"""The network adds -1e9 to the logits of non-neighbours; these must stay below all others."""
 POINTER_SHARE = 1 / 3
 """How far a pointer may be off, of the smallest difference between positions."""
 _STEEP = 1.1 / (1 - POINTER_SHARE)
@@ -43,12 +48,28 @@ _BITS = 6
 _ROUNDS = 50
 
 
+def margin(domain: Domain) -> float:
+    """How far below the best logit all others must be.
+
+    Then their weights together are below 2^-12 of the last digit: the sum of all weights rounds to
+    the best one's, whose attention is exactly 1; and sums of few short numbers, to which so little
+    is added, round to what they are without it.
+    """
+    return log(2**12 * domain.nodes / domain.epsilon)
+
+
 @dataclass(frozen=True)
 class Race:
     """How far apart competing values must be: at the start, and more for every hop."""
 
     start: float = 0.0
     each_hop: float = 0.0
+    each_size: float = 0.0
+    """Times all that was added up in the longest chain of numbers made of each other."""
+
+    def needs(self, hops: Any, carried: Any) -> Any:
+        """How far apart values must be after so many hops that carried so much."""
+        return self.start + hops * self.each_hop + carried * self.each_size
 
 
 @dataclass(frozen=True)
@@ -76,43 +97,64 @@ def largest_logit(reading: Reading, domain: Domain) -> float:
     return 128 / domain.epsilon if reading.program.sees_all else LARGEST_LOGIT
 
 
-def weights_for(reading: Reading, domain: Domain, m: float, off: Noise) -> Weights:
+def slack(normed: bool) -> float:
+    """How far the flags of a mask may be off where they do not hold."""
+    return 1 / 4 if normed else 1 / 16
+
+
+def weights_for(
+    reading: Reading, domain: Domain, m: float, off: Noise, itself: Itself, normed: bool
+) -> Weights:
     """The weights with which every decision is won by at least m."""
     phases = list(enumerate(reading.program.phases))
+    whole, spoken = full(reading), _spoken(off, itself)
     need = [m + 2 * off.silent[i] for i, _ in phases]
     keep = short(max([m, *(need[i] for i, phase in phases if ends_with_itself(phase))]))
-    follow = short(max([0.0, *(need[i] for i, phase in phases if phase.followed)]))
+    follow = short(max([0.0, *((need[i] + spoken) / whole for i, p in phases if p.followed)]))
+    # A valley goes on falling: whoever is eligible must be lifted out of it, wherever it is.
+    falling = keep * steepness(domain.position_gap) if itself is Itself.VALLEY else 0.0
     sharpness, mask, barred = [], [], []
     for i, phase in phases:
         above = value_of(reading, i, phase).range(reading.bounds)[1] or 1.0  # or all are the same
         if by_position(reading.program, phase):
-            apart = bias(reading, keep, phase) + m + 2 * off.racing[i].start
-            sharp = short(apart / domain.position_gap)
+            apart = bias(reading, keep, spoken, phase, itself) + m + 2 * off.racing[i].start
+            sharp = short((apart / domain.position_gap + falling) / whole)
         else:
             share = 4 if _must_be_barred(reading, phase) else 2
             sharp = 2.0 ** floor(log2(largest_logit(reading, domain) / (share * above)))
-        lifted = keep + follow + m + off.silent[i] + off.racing[i].start + off.received[i]
+        lifted = keep + falling + follow + m + spoken
+        lifted += off.silent[i] + off.racing[i].start + off.received[i] + off.numbers[i]
         sharpness.append(sharp)
         # A node that passes its own mask and is barred must come between who is eligible and who is
         # not: whatever its own value is, or, if that is no better than another's, by a little.
         own = sharp * above if _must_be_barred(reading, phase) else 0.0
         barred.append(own + lifted if excludes_itself(phase) else 0.0)
-        mask.append(short(sharp * above + lifted + barred[-1]))
+        mask.append(short(sharp * above + (lifted + barred[-1]) / whole))
     return Weights(
         keep=keep,
         follow=follow,
         sharpness=tuple(sharpness),
         mask=tuple(mask),
         barred=tuple(barred),
+        slack=slack(normed),
         point=(max(keep, follow) + max(need)) / _MEANT,
         steepness=_STEEP / domain.position_gap,
     )
 
 
-def bias(reading: Reading, keep: float, phase: Phase) -> float:
+def _spoken(off: Noise, itself: Itself) -> float:
+    """What a pre-attention bias adds to a node's logit of itself, since every unit sees it."""
+    return float(off.units) if itself is Itself.BIAS else 0.0
+
+
+def bias(reading: Reading, keep: float, spoken: float, phase: Phase, itself: Itself) -> float:
     """What one of two competitors can have beside its value, if it can be the receiver itself."""
-    competes = ends_with_itself(phase) and may_select_itself(phase)
-    return keep if competes and not keeps_only_if_it_fails(reading, phase) else 0.0
+    if not may_select_itself(phase):
+        return 0.0
+    keeps = keep if ends_with_itself(phase) else 0.0
+    if keeps_only_if_it_fails(reading, phase):
+        keeps *= LEAK if itself is Itself.BIAS else 0.0
+    return keeps + spoken
 
 
 def _must_be_barred(reading: Reading, phase: Phase) -> bool:
@@ -120,18 +162,23 @@ def _must_be_barred(reading: Reading, phase: Phase) -> bool:
 
 
 def decide(
-    reading: Reading, domain: Domain, m: float, errors: Errors, registers: tuple[Register, ...]
+    reading: Reading,
+    domain: Domain,
+    m: float,
+    errors: Errors,
+    registers: tuple[Register, ...],
+    itself: Itself,
 ) -> Decided:
     """Weights that are enough for what logits can be off by with them."""
     assumed = Noise.none(reading.phases)
     for _ in range(_ROUNDS):
-        weights = weights_for(reading, domain, m, assumed)
-        units = attention_units(reading, domain.position_gap, weights)
+        weights = weights_for(reading, domain, m, assumed, itself, errors.normed)
+        units = attention_units(reading, domain.position_gap, weights, itself)
         now = noise(reading, units, errors, registers)
         if max(weights.mask) + now.largest > largest_logit(reading, domain):
             break
         if now.within(assumed):
-            return Decided(weights, units, now.largest, _races(reading, m, weights, now))
+            return Decided(weights, units, now.largest, _races(reading, m, weights, now, itself))
         assumed = now.more()
     raise InvalidInput(
         f"{reading.program.name} cannot be certified in {domain.dtype} with {domain.nodes} nodes: "
@@ -140,13 +187,16 @@ def decide(
     )
 
 
-def _races(reading: Reading, m: float, weights: Weights, off: Noise) -> tuple[Race, ...]:
+def _races(
+    reading: Reading, m: float, weights: Weights, off: Noise, itself: Itself
+) -> tuple[Race, ...]:
     found = []
     for i, phase in enumerate(reading.program.phases):
         if by_position(reading.program, phase):
             found.append(Race())
             continue
-        apart = bias(reading, weights.keep, phase) + m + 2 * off.racing[i].start
-        sharp = weights.sharpness[i]
-        found.append(Race(apart / sharp, 2 * off.racing[i].each_hop / sharp))
+        racing, sharp = off.racing[i], full(reading) * weights.sharpness[i]
+        of_itself = bias(reading, weights.keep, _spoken(off, itself), phase, itself)
+        apart = of_itself + m + 2 * racing.start
+        found.append(Race(apart / sharp, 2 * racing.each_hop / sharp, 2 * racing.each_size / sharp))
     return tuple(found)

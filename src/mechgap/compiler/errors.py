@@ -5,14 +5,16 @@ phase adds: rounding, and layer norm's drift and noise. Numbers gather errors fo
 made of the one before.
 """
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from mechgap.compiler.affine import Affine
 from mechgap.compiler.ballast import Ballast, ballast
 from mechgap.compiler.domain import Domain
-from mechgap.compiler.phased.reading import Reading, held
-from mechgap.compiler.phased.registers import (
+from mechgap.compiler.keeping import LOOP
+from mechgap.compiler.reading import Reading, held
+from mechgap.compiler.registers import (
     STORED,
     Count,
     Flag,
@@ -23,7 +25,30 @@ from mechgap.compiler.phased.registers import (
     Sum,
 )
 from mechgap.compiler.rounding import gamma
+from mechgap.programs.conclusions import Grows
 from mechgap.programs.expressions import Name, Side
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What a number adds to the error of those that it is made of."""
+
+    base: float = 0.0
+    """How far it can be off where it is 0, made of nothing."""
+    each_hop: float = 0.0
+    """Whatever its value is."""
+    each_size: float = 0.0
+    """Times the sum of the absolute values that are added up to it."""
+    largest: float = 0.0
+    """The largest such sum."""
+
+    def off(self, hops: Any, carried: Any) -> Any:
+        """How far it can be off after so many hops that carried so much."""
+        return self.base + hops * self.each_hop + carried * self.each_size
+
+    def worst(self, hops: int) -> float:
+        """How far it can be off after so many hops, each as large as can be."""
+        return self.off(hops, hops * self.largest)
 
 
 @dataclass(frozen=True)
@@ -39,7 +64,7 @@ class Errors:
     """Of flags and of pointers. Inputs are exact."""
     where_set: Mapping[str, float]
     """Of flags where they are set, which can be less."""
-    numbers: Mapping[str, float]
+    numbers: Mapping[str, Growth]
     """Of numbers: what each adds to the error of those that it is made of."""
     hops: int
     """How many numbers can be made of each other, one after the other."""
@@ -50,7 +75,7 @@ class Errors:
     def of(self, name: Name) -> float:
         """How far a flag or input can be off; what is decided comes back as a hint."""
         if name.name in self.numbers:
-            return self.hops * self.numbers[name.name]
+            return self.numbers[name.name].worst(self.hops)
         return 0.0 if name.name in self.exact else self.registers.get(name.name, self.leak)
 
     def form(self, form: Affine) -> float:
@@ -64,24 +89,20 @@ def rounded(form: Affine, unit: float) -> float:
     """What summing up a form can be off by, each register being read from two units.
 
     The two units of a flag that is set are 3 / 2 and 1 / 2 of what they stand for. A term is
-    rounded as a weight, as a product and as it is added.
+    rounded as a weight, as a product, and whenever something is added to it.
     """
     size = abs(form.constant) + 2 * sum(map(abs, form.terms.values()))
-    return gamma(3 * len(form.terms) + 2, unit) * size
+    return gamma(2 * len(form.terms) + 3, unit) * size
 
 
-def _surely(form: Affine, held_in: Set[str], leak: float, unit: float) -> float | None:
-    """What restoring a conjunction that holds can be off by; None if the form is none.
+def is_short_sum(form: Affine) -> bool:
+    """Whether a form of flags adds up multiples of 1/4, few enough for no sum to be rounded.
 
-    Then what it asks for is 1, in one unit or in the two of a register, and what it asks not to be
-    is 0, up to a leak. Products are exact. A flag is twice the difference of two units.
+    Then it is exactly what it should be if its flags are; and if they are off by less than a
+    rounding can see, as leaks are, wherever it is not 0.
     """
-    asked = [name for name, value in form.terms.items() if value > 0]
-    if {*map(abs, form.terms.values())} != {1.0} or form.constant != 1.0 - len(asked):
-        return None
-    units = sum(2 if name.name in held_in else 1 for name in asked)
-    size = 2 * (units + abs(form.constant)) + 1.0
-    return 2 * (gamma(units + 2, unit) * size + 4 * leak * unit)
+    weights = [form.constant, *form.terms.values()]
+    return all((4 * weight).is_integer() for weight in weights) and sum(map(abs, weights)) < 2**10
 
 
 def balance(
@@ -111,6 +132,8 @@ def _sizes(reading: Reading, register: Register) -> list[float]:
         tops = [unit.before_relu.range(reading.bounds)[1] for unit in register.units]
         return [max(0.0, top) for top in tops]
     tops = [form.range(reading.bounds)[1] for form in (*register.forms, *register.less)]
+    if not register.restored:
+        return [max(0.0, top) for top in tops]
     return [max(0.0, STORED * (2 * top - cut)) for top in tops for cut in (0.5, 1.5)]
 
 
@@ -125,19 +148,49 @@ def errors(
     unit = domain.rounding
     drift, noise = (norm.drift, norm.noise) if norm is not None else (0.0, 0.0)
 
-    def flag(register: Flag, less: Sequence[Affine]) -> float:
+    def flag(register: Flag) -> float:
         sizes = sum(_sizes(reading, register))
-        pairs = len(register.forms) + len(register.less)
-        summed = sum(4 * rounded(form, unit) for form in (*register.forms, *less))
-        return summed + (drift * sizes + 2 * pairs * noise) / STORED
+        forms = (*register.forms, *register.less)
+        if not register.restored:  # what it reads are inputs and hints, off by a leak
+            given = sum(leak * 2 * sum(map(abs, form.terms.values())) for form in forms)
+            summed = sum(rounded(form, unit) for form in forms)
+            return given + summed + drift * sizes + len(forms) * noise
+        summed = sum(4 * rounded(form, unit) for form in forms)
+        return summed + (drift * sizes + 2 * len(forms) * noise) / STORED
 
-    def made(number: Gated | Sum) -> float:
-        """What a number adds to the error of what it is made of, where its flags hold."""
+    def base(number: Gated | Sum) -> float:
+        """How far a number is off where its flags do not hold, and two units cancel.
+
+        Where it keeps unless a sender has flags that the mask asks for, a node without them is not
+        selected, and nobody reads its number.
+        """
+        if isinstance(number, Sum):
+            return 0.0
+        of_sender = all(name.side is Side.OTHER for name in number.holds.terms)
+        if reading.program.phases[-1].keeps and of_sender and not number.blocks.terms:
+            return 0.0
+        force = number.force * sum(map(abs, number.holds.terms.values()))
+        cancelled = 0.0 if number.is_exactly_zero else gamma(4, unit) * force
+        return force * leak + cancelled + len(number.units) * noise  # drift is that of all units
+
+    def made(number: Gated | Sum) -> Growth:
+        """What a number adds to the error of what it is made of, where its flags hold.
+
+        What comes as a hint is one term, and of attention nothing else is left; so of weights that
+        are 1 only the sum is rounded.
+        """
         parts = number.value.terms.items()
         size = sum(abs(value) * reading.bounds(name)[1] for name, value in parts)
-        plain = all(abs(value) == 1 for _, value in parts) and number.value.constant == 0
-        roundings = len(parts) + 1 if plain else 3 * len(parts) + 2
-        return (leak + gamma(roundings, unit) + drift) * size + noise
+        size += abs(number.value.constant)
+        flags = leak * sum(abs(value) for name, value in parts if reading.is_signal_flag(name.name))
+        if isinstance(number, Gated):  # what blocks is a hint, which can leak
+            flags += leak * number.force * sum(map(abs, number.blocks.terms.values()))
+        plain = all(abs(value) == 1 for _, value in parts)
+        if plain and norm is None and not any("@" in name.name for name, _ in parts):
+            terms = len(parts) + (number.value.constant != 0)
+            return Growth(base(number), flags, leak + gamma(max(1, terms - 1), unit), size)
+        roundings = 2 * len(parts) + 3
+        return Growth(base(number), (leak + gamma(roundings, unit) + drift) * size + noise)
 
     def counted(count: Count) -> float:
         """What a step adds to the error of a count: of its flag, and of adding it.
@@ -161,11 +214,8 @@ def errors(
 
     def where_set(register: Flag) -> float:
         """Of a flag that is set: then one form is 1, and what is taken away is exactly 0."""
-        held_in = {other.name for other in registers}
-        sure = [_surely(form, held_in, leak, unit) for form in register.forms]
-        if norm is not None or any(error is None for error in sure):
-            return flag(register, ())
-        return max(error for error in sure if error is not None)
+        exact = norm is None and all(map(is_short_sum, register.forms))
+        return 0.0 if exact else flag(register)
 
     def place(register: Place) -> float:
         return leak + rounded(register.value, unit) + drift + 2 * noise
@@ -178,7 +228,7 @@ def errors(
         """
         return leak + rounded(register.value, unit) + gamma(4, unit) * 3 + drift + noise
 
-    flags = {r.name: flag(r, r.less) for r in registers if isinstance(r, Flag)}
+    flags = {r.name: flag(r) for r in registers if isinstance(r, Flag)}
     places: dict[str, float] = {}
     for register in registers:
         if isinstance(register, Place):  # a copy is off by what it is a copy of, and more
@@ -188,12 +238,13 @@ def errors(
             places[register.name] = domain.steps * moved(register)
     counts = {r.name: counted(r) for r in registers if isinstance(r, Count)}
 
-    def number(register: Gated | Sum, name: str) -> float:
+    def number(register: Gated | Sum, name: str) -> Growth:
         made_of = sum(counts.get(part.name, 0.0) for part in register.value.terms)
         staying = 0.0
         if isinstance(register, Gated) and reading.number(name).added:
             staying = kept(register)
-        return made(register) + staying + made_of
+        growth = made(register)
+        return replace(growth, each_hop=growth.each_hop + staying + made_of)
 
     numbers = {
         component.name: number(register, component.name)
@@ -210,9 +261,21 @@ def errors(
         numbers={
             **numbers,
             **{held(name, 0): off for name, off in numbers.items()},
-            **counts,
+            **{name: Growth(each_hop=each) for name, each in counts.items()},
         },
         hops=domain.steps,
         normed=norm is not None,
-        exact=frozenset(reading.program.inputs),
+        exact=frozenset({*reading.program.inputs, LOOP.name}),
     )
+
+
+def of_totals(reading: Reading, domain: Domain, off: Errors) -> dict[str, float]:
+    """What a hint step adds to the error of every total: its flags', and rounding the sum."""
+    found = {}
+    for name, conclusion in reading.program.conclude.items():
+        if isinstance(conclusion, Grows):
+            flags = [reading.literal(flag, reading.phases) for flag in conclusion.flags]
+            largest = conclusion.by * len(flags) * domain.steps
+            summed = gamma(2 * len(flags) + 4, domain.rounding) * largest
+            found[name] = conclusion.by * sum(off.form(flag) for flag in flags) + summed
+    return found
