@@ -2,33 +2,64 @@
 
     python benchmarks/compiled.py [--graphs 256] [--only dfs dijkstra]
 
-Verified on CLRS-30's official test and validation sets and on new graphs of 64 nodes. With `--only`
-the rows of other programs stay as they were measured before, if they were; with `--only` and no
-name, a stopped run goes on.
+Verified on CLRS-30's official test and validation sets and on new graphs of 64 nodes, in float32,
+and on the test set in float64. With `--only` the rows of other programs stay as they were measured
+before, if they were; with `--only` and no name, a stopped run goes on.
 """
 
 import argparse
 from typing import Any
 
+import jax
+import numpy as np
+
 from measuring import earlier, save
-from mechgap.compiler.compile import compile_program
+from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS, Target
 from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
 from mechgap.errors import InvalidInput
 from mechgap.programs.library import LIBRARY
 from mechgap.programs.program import Program
+from mechgap.tasks.batch import Batch
 from mechgap.tasks.official import official
 
+SIZES = (*range(1, 41), 48, 56, 64, 72, 80, 96, 112, 128)
 
-def smallest_hidden_size(program: Program, target: Target, domain: Domain) -> int | None:
-    for hidden in (1, 2, 3, 4, 5, 6, 7, 8, 16, 28, 32, 40, 64, 128):
+
+def smallest_hidden_size(program: Program, target: Target, domain: Domain, batch: Batch) -> int:
+    """The smallest network that is exact on a batch, with as many graphs inside as the largest."""
+    largest = verify(compile_program(program, target, domain, hidden_size=SIZES[-1]), batch)
+    for hidden in SIZES[:-1]:
         try:
-            compile_program(program, target, domain, hidden_size=hidden)
+            compiled = compile_program(program, target, domain, hidden_size=hidden)
         except InvalidInput:
             continue
-        return hidden
-    return None
+        found = verify(compiled, batch)
+        if found.exact and found.inside_certificate >= largest.inside_certificate:
+            return hidden
+    return SIZES[-1]
+
+
+def too_close(compiled: Compiled, batch: Batch) -> list[dict[str, float]]:
+    """The races that put graphs outside: how far apart they are, and would have to be."""
+    run, _ = compiled.interpreted(batch)
+    races = compiled.certificate.closest(run, np.asarray(batch.lengths))
+    found = [
+        {"apart": float(apart[i]), "needs": float(np.broadcast_to(needs, apart.shape)[i])}
+        for apart, needs in races
+        for i in np.flatnonzero(apart < needs)
+    ]
+    return sorted(found, key=lambda race: race["apart"])
+
+
+def in_float64(program: Program, target: Target, batch: Batch) -> dict[str, Any]:
+    """The same in twice the precision."""
+    with jax.enable_x64(True):
+        domain = Domain.regular(program, 64, "float64")
+        compiled = compile_program(program, target, domain)
+        gap = compiled.certificate.value_gap(8) or domain.position_gap
+        return {"value_gap_8_steps": gap, **_summary(verify(compiled, batch))}
 
 
 def row(program: Program, target: Target, graphs: int) -> dict[str, Any]:
@@ -41,7 +72,6 @@ def row(program: Program, target: Target, graphs: int) -> dict[str, Any]:
     certificate = compiled.certificate
     found |= {
         "parameters_128": compiled.network.parameters,
-        "smallest_hidden_size": smallest_hidden_size(program, target, domain),
         "state_units": len(compiled.hidden_units),
         "attention_units": len(compiled.attention_units),
         "errors_64_steps": certificate.errors(64),
@@ -59,8 +89,11 @@ def row(program: Program, target: Target, graphs: int) -> dict[str, Any]:
         ),
     }
     for name, (network, batch) in sets.items():
-        checked = verify(network, posed_batch(program, batch))
-        found[name] = _summary(checked)
+        found[name] = _summary(verify(network, posed_batch(program, batch)))
+    test = posed_batch(program, official(program.task, "test"))
+    found["too_close"] = too_close(compiled, test)
+    found["smallest_hidden_size"] = smallest_hidden_size(program, target, domain, test)
+    found["float64"] = in_float64(program, target, test)
     found["new"] = _summary(verify(compiled, fresh_graphs(program, 64, graphs, 11)))
     return found
 

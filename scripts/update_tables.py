@@ -44,30 +44,38 @@ def compiled_programs() -> str:
     """Every program in every target that takes it."""
     rows = [
         "| program | target | parameters (hidden 128) | smallest hidden | gap | test | validation"
-        " | new graphs |",
-        "|---|---|---|---|---|---|---|---|",
+        " | new graphs | gap, float64 | test, float64 |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     refused: dict[tuple[str, str], list[str]] = {}
+    stopped: list[str] = []
     for row in results("compiled")["compiled"]:
         if "refused" in row:
             reasons = row["refused"].removeprefix(f"{row['program']} cannot compile: ")
             said = reasons.replace(f" in {row['target']} ", " there ")
             refused.setdefault((row["program"], said), []).append(f"`{row['target']}`")
             continue
-        checked = [row[name] for name in ("test", "validation", "new")]
-        scores = " | ".join(
+        test, validation, new, fine = (
             f"{min(c['outputs'], c['hints']):.4f} ({c['outside_certificate']} of {c['graphs']})"
-            for c in checked
+            for c in (row[name] for name in ("test", "validation", "new", "float64"))
         )
         rows.append(
             f"| {row['program']} | {row['target']} | {row['parameters_128']:,}"
-            f" | {row['smallest_hidden_size']} | {row['value_gap_8_steps']:.1e} | {scores} |"
+            f" | {row['smallest_hidden_size']} | {row['value_gap_8_steps']:.1e} | {test}"
+            f" | {validation} | {new} | {row['float64']['value_gap_8_steps']:.1e} | {fine} |"
         )
+        if row["too_close"]:
+            apart, needs = (row["too_close"][0][name] for name in ("apart", "needs"))
+            stopped.append(
+                f"- `{row['program']}` in `{row['target']}`: {len(row['too_close'])}, the closest "
+                f"{apart:.1e} apart where {needs:.1e} is needed"
+            )
     reasons = [
         f"- `{program}` in {', '.join(targets)}: {said}"
         for (program, said), targets in refused.items()
     ]
-    return "\n".join([*rows, "", "Refused:", "", *reasons]) + "\n"
+    close = "Test graphs outside in float32, because two values that compete are too close:"
+    return "\n".join([*rows, "", close, "", *stopped, "", "Refused:", "", *reasons]) + "\n"
 
 
 def attacked() -> str:

@@ -50,14 +50,6 @@ class Affine:
         """Only the terms of these sides, without the constant."""
         return Affine({name: value for name, value in self.terms.items() if name.side in sides})
 
-    def with_other_as_self(self) -> "Affine":
-        """What it is worth where a node attends to itself."""
-        total = Affine({}, self.constant)
-        for name, value in self.terms.items():
-            side = Side.SELF if name.side is Side.OTHER else name.side
-            total = total + Affine({Name(side, name.name): value})
-        return total
-
     def range(self, bounds: Callable[[Name], tuple[float, float]]) -> tuple[float, float]:
         """The smallest and largest value, given those of every name."""
         low = high = self.constant

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from mechgap.compiler.constants import Race
 from mechgap.compiler.domain import Domain
@@ -86,6 +86,22 @@ class Certificate:
             *((f"error of {name}", f"at most {error:.2g}") for name, error in totals.items()),
         ]
 
+    def closest(
+        self, run: Execution, lengths: Int[np.ndarray, "batch"]
+    ) -> list[tuple[Float[np.ndarray, "batch"], Float[np.ndarray, "batch"]]]:
+        """For every phase how close competing values came, and how far apart they must be."""
+        gaps = np.where(self._counted(run, lengths), run.gaps, np.inf)
+        phases = len(self.races)
+        return [
+            (gaps[phase::phases].min(0, initial=np.inf), race.needs(run.hops, run.carried))
+            for phase, race in enumerate(self.races)
+        ]
+
+    def _counted(self, run: Execution, lengths: np.ndarray) -> Bool[np.ndarray, "time batch"]:
+        """Which selections are before a sample's end."""
+        live = len(self.races) * np.maximum(1, lengths - 1)
+        return np.arange(len(run.senders))[:, None] < live
+
     def outside(
         self,
         program: Program,
@@ -99,8 +115,7 @@ class Certificate:
         positions = np.asarray(inputs["pos"], float)
         samples, nodes = positions.shape
         apart = np.diff(positions, axis=-1).min(-1, initial=np.inf)
-        live = len(program.phases) * np.maximum(1, lengths - 1)
-        counted = np.arange(len(run.senders))[:, None] < live
+        counted = self._counted(run, lengths)
         reasons = {
             f"more than {domain.nodes} nodes": np.full(samples, nodes > domain.nodes),
             f"more than {domain.steps} steps": lengths - 1 > domain.steps,
@@ -113,12 +128,9 @@ class Certificate:
                 run.widened & counted
             ).any(0),
         }
-        close = np.zeros(samples, bool)
-        for phase, race in enumerate(self.races):
-            gaps = np.where(counted, run.gaps, np.inf)[phase :: len(self.races)].min(0)
-            close |= gaps < race.needs(run.hops, run.carried)
         if self.value_gap(0):
-            reasons["competing values closer than certified"] = close
+            close = [apart < needs for apart, needs in self.closest(run, lengths)]
+            reasons["competing values closer than certified"] = np.any(close, axis=0)
         for component in program.hidden:
             if component.kind is Kind.FLOAT:
                 values = run.states[component.name]
