@@ -69,6 +69,7 @@ class _Maker:
         phases = tuple(
             Phase(self._selection(), self._mask(), self._otherwise(), update) for update in updates
         )
+        told = [c for c in hidden if self.rng.random() < 0.8] or hidden[:1]
         return Program(
             name=self.name,
             task=self.task,
@@ -76,7 +77,8 @@ class _Maker:
             hidden=tuple(hidden),
             init=self._init(),
             phases=phases,
-            hints={f"{c.name}_h": c for c in hidden},
+            sees_all=bool(self.rng.random() < 0.25),
+            hints={f"{c.name}_h": c for c in told},
             output={f"{c.name}_o": c for c in hidden[-1:]},
             steps=int(self.rng.integers(1, 7)),
         )

@@ -91,7 +91,7 @@ def test_sample_json_is_the_whole_trace(mechgap, task):
         (["compile", "none.py:bfs"], "there is no program file 'none.py'"),
         (["compile", "bfs", "--target", "stok"], "unknown target 'stok'. Did you mean 'stock'?"),
         (["compile", "bfs", "--format", "onnx"], "unknown format 'onnx'"),
-        (["compile", "bfs", "--hidden-size", "3"], "needs hidden_size of at least 4"),
+        (["compile", "bfs", "--hidden-size", "2"], "needs hidden_size of at least 3"),
         (["compile", "bfs", "--dtype", "float16"], "dtype must be float32 or float64"),
         (["compile", "bfs", "--out", "no/where.safetensors"], "there is no folder 'no'"),
         (["compile", "bellman_ford", "--target", "stock"], "edge-information-needed"),

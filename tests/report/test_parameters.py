@@ -33,8 +33,8 @@ def test_units_have_the_variables_names():
     program = LIBRARY["bellman_ford"]
     compiled = compile_program(program, TARGETS["paper"], Domain.regular(program, 6), hidden_size=4)
     value = main_matrices(compiled)[0]
-    assert list(value.rows) == ["visit", "dist", "pi", "-pi"]
-    assert "h dist" in value.columns
+    assert list(value.rows) == ["visit", "dist", "-dist", "pi"]
+    assert "in dist" in value.columns
     assert "in start" in value.columns
 
 

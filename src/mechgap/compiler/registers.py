@@ -52,7 +52,8 @@ class HiddenUnit:
     @property
     def label(self) -> str:
         """The unit's name in figures."""
-        return self.component if self.sign > 0 else f"-{self.component}"
+        name = self.component.removesuffix("@0")
+        return name if self.sign > 0 else f"-{name}"
 
 
 @dataclass(frozen=True)
