@@ -110,3 +110,51 @@ def test_unknown_names_and_files_are_refused(tmp_path: Path):
 def test_differences_name_both_values():
     changed = make_recipe("bfs", overrides={"hidden_size": 4, "use_ln": False})
     assert Recipe().differences(changed) == ["hidden_size: 128 → 4", "use_ln: True → False"]
+
+
+FILE = """
+from mechgap.lang import Bool, GraphProgram, init, {extreme}, other, self
+
+seen = Bool("seen")
+mine = GraphProgram(
+    name="mine", task="bfs", inputs={{"idx": "pos", "start": "s"}}, hidden=(seen,),
+    init=dict(seen=init.start), select={extreme}(other.idx), mask=other.seen & ~self.seen,
+    update=dict(seen=self.seen | other.seen), hints={{"seen_h": seen}}, output={{"seen_o": seen}},
+)
+"""
+
+
+def test_a_recipe_keeps_the_program_as_data(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE.format(extreme="maximum"))
+    recipe = make_recipe(f"{path}:mine")
+    path.unlink()
+    assert recipe.task == "mine"
+    again = recipe_from(recipe.data())
+    assert again == recipe
+    assert again.posed.hints[0].name == "seen_h"
+    assert [p.name for p in again.mechanisms] == ["mine"]
+    read = tomllib.loads(to_toml(recipe))
+    assert recipe_from(read) == recipe
+    with pytest.raises(InvalidInput, match="a recipe's program is damaged"):
+        recipe_from({**recipe.data(), "program": "{"})
+    with pytest.raises(InvalidInput, match="poses mine, and the task is bfs"):
+        recipe_from({**recipe.data(), "task": "bfs"})
+
+
+def test_another_program_of_the_same_name_is_another_recipe(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE.format(extreme="maximum"))
+    one = make_recipe(f"{path}:mine")
+    path.write_text(FILE.format(extreme="minimum"))
+    two = make_recipe(f"{path}:mine")
+    assert one.posed != two.posed
+    (difference,) = one.differences(two)
+    assert difference.startswith("program's phases: ")
+    assert "maximum(other.idx)" in difference
+    assert "minimum(other.idx)" in difference
+
+
+def test_programs_of_clrs_tasks_have_their_data():
+    assert make_recipe("bfs_parent") == make_recipe("bfs")
+    assert make_recipe("reachability").program

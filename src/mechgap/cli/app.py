@@ -12,6 +12,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+TaskArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A task (`mechgap tasks`), a program (`mechgap programs`), or FILE.py:NAME, which is "
+        "Python code that is run."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from mechgap.cli.app import AsJson, app
+from mechgap.cli.app import AsJson, TaskArgument, app
 from mechgap.cli.training import train_with_progress
 from mechgap.errors import InvalidInput
 
 
 @app.command()
 def gap(
-    task: Annotated[str, typer.Argument(help="bfs or bellman_ford.")],
+    task: TaskArgument,
     out: Annotated[Path | None, typer.Option(help="The run folder; gap-TASK if not given.")] = None,
     seeds: Annotated[int, typer.Option(help="How many networks to train.")] = 4,
     steps: Annotated[
@@ -31,7 +31,7 @@ def gap(
         raise InvalidInput(f"seeds must be at least 1; got {seeds}")
     overrides = {"train_steps": steps, "hidden_size": hidden_size}
     recipe = make_recipe(task, overrides=overrides)
-    folder = out or Path(f"gap-{task}")
+    folder = out or Path(f"gap-{task.rpartition(':')[2]}")
 
     from mechgap.training.engines import make_engine
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mechgap.cli.app import AsJson, app
+from mechgap.cli.app import AsJson, TaskArgument, app
 
 
 @app.command()
@@ -56,7 +56,7 @@ def tasks(as_json: AsJson = False) -> None:
 
 @app.command()
 def sample(
-    task: Annotated[str, typer.Argument(help="A task; see `mechgap tasks`.")],
+    task: TaskArgument,
     nodes: Annotated[int, typer.Option(help="How many nodes.")] = 8,
     seed: Annotated[int, typer.Option(help="Same seed, same graph.")] = 0,
     p: Annotated[
@@ -72,10 +72,10 @@ def sample(
     as_json: AsJson = False,
 ) -> None:
     """Draw one graph and print it with its trace."""
+    from mechgap.programs.load import find_task
     from mechgap.tasks.sampling import check_nodes, check_probability
-    from mechgap.tasks.specs import get_task
 
-    posed = get_task(task)
+    posed, _ = find_task(task)
     check_nodes(nodes)
     check_probability(p)
 

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from mechgap.cli.app import app
+from mechgap.cli.app import TaskArgument, app
 from mechgap.errors import InvalidInput
 from mechgap.training.recipe import PRESETS, Recipe, make_recipe
 
 
 def _train(
-    task: Annotated[str, typer.Argument(help="A task; see `mechgap tasks`.")],
+    task: TaskArgument,
     out: Annotated[Path, typer.Option(help="The run folder; an existing run goes on.")],
     seeds: Annotated[int | None, typer.Option(help="How many seeds: 0, 1, …")] = None,
     seed_range: Annotated[
@@ -144,7 +144,7 @@ def _with_recipe_options(command: Any) -> Any:
     own = list(inspect.signature(command, eval_str=True).parameters.values())[:-1]
     options = []
     for f in fields(Recipe):
-        if f.name == "task":
+        if f.name in {"task", "program"}:  # the argument
             continue
         default: Any = f.default
         is_list = isinstance(default, tuple)

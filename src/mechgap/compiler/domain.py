@@ -5,12 +5,16 @@ inputs. The compiler derives its constants from this declared domain and guarant
 it (see `certificate`); `verify` and `run` tell which inputs lie outside.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from mechgap.compiler.affine import Affine, NotAffine, affine
 from mechgap.errors import InvalidInput
-from mechgap.programs.expressions import Name, Side
+from mechgap.programs.components import Kind
+from mechgap.programs.expressions import Name, Side, Where
+from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
 from mechgap.tasks.specs import Type, get_task
 
@@ -47,7 +51,7 @@ class Domain:
         """The domain of CLRS's test graphs: positions i / nodes.
 
         Distances are taken to stay below 4 (on CLRS's graphs of 64 nodes they reach about 0.9);
-        counts of steps, below the number of nodes, or what each step counts times the steps.
+        other numbers, below what they start at and all that the steps can add.
         """
         _check_nodes(nodes)
         weights = {f.name for f in get_task(program.task).inputs if f.type is Type.SCALAR}
@@ -58,13 +62,12 @@ class Domain:
             and program.inputs.get(part.name) in weights
             for part in read
         )
-        steps = get_task(program.task).max_hints(nodes)
-        known = [4.0] if weighs else []
-        known += [steps * by for by, _ in program.counts.values()]
+        steps = posed(program).max_hints(nodes)
+        known = [4.0] if weighs else [_largest(program, name, steps) for name in _numbers(program)]
         return Domain(
             nodes=nodes,
             position_gap=1 / nodes,
-            largest_value=max(known, default=float(nodes)),
+            largest_value=max(known, default=0.0) or 1.0,
             steps=steps,
             dtype=dtype,
         )
@@ -78,6 +81,28 @@ class Domain:
     def rounding(self) -> float:
         """The largest relative error of one rounding."""
         return self.epsilon / 2
+
+
+def _numbers(program: Program) -> list[str]:
+    return [c.name for c in program.hidden if c.kind is Kind.FLOAT]
+
+
+def _largest(program: Program, name: str, steps: int) -> float:
+    """What a number starts at, and all that so many steps can add beside other numbers."""
+    (value,) = (p.update[name] for p in program.phases if name in p.update)
+    sums = [part.then for part in value.walk() if isinstance(part, Where)] or [value]
+    try:
+        forms = [affine(part) for part in (program.starts[name], *sums)]
+    except NotAffine:  # no construction takes it, which `compile_program` says with all else
+        return float(steps)
+    start, *added = (_most(form, _numbers(program)) for form in forms)
+    return start + steps * max(added)
+
+
+def _most(form: Affine, numbers: Sequence[str]) -> float:
+    """The largest value of a form of flags and positions, leaving out its numbers."""
+    others = (weight for at, weight in form.terms.items() if at.name not in numbers)
+    return max(0.0, form.constant) + sum(max(0.0, weight) for weight in others)
 
 
 def _check_nodes(nodes: int) -> None:

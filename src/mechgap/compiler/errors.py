@@ -185,9 +185,9 @@ def errors(
         flags = leak * sum(abs(value) for name, value in parts if reading.is_signal_flag(name.name))
         if isinstance(number, Gated):  # what blocks is a hint, which can leak
             flags += leak * number.force * sum(map(abs, number.blocks.terms.values()))
-        plain = all(abs(value) == 1 for _, value in parts)
-        if plain and norm is None and not any("@" in name.name for name, _ in parts):
-            terms = len(parts) + (number.value.constant != 0)
+        if norm is None and not any("@" in name.name for name, _ in parts):
+            plain = all(abs(value) == 1 for _, value in parts) and number.value.constant == 0
+            terms = len(parts) + (0 if plain else 4)  # weights, products and the constant
             return Growth(base(number), flags, leak + gamma(max(1, terms - 1), unit), size)
         roundings = 2 * len(parts) + 3
         return Growth(base(number), (leak + gamma(roundings, unit) + drift) * size + noise)

@@ -20,6 +20,7 @@ from mechgap.network.trace import run
 from mechgap.programs.components import Component, Kind
 from mechgap.programs.evaluation import pointed
 from mechgap.programs.interpreter import execution_batch
+from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import TEST_P, sample
@@ -141,7 +142,7 @@ def fresh_graphs(program: Program, nodes: int, graphs: int, seed: int) -> Batch:
 
 def posed_batch(program: Program, clrs: Batch) -> Batch:
     """A batch of the program's CLRS task as a batch of the task that it poses."""
-    if program.posed() == clrs.task:
+    if posed(program) == clrs.task:
         return clrs
     return execution_batch(program, {k: np.asarray(v) for k, v in clrs.inputs.items()})
 

@@ -17,6 +17,7 @@ from mechgap.network.linear import LayerNorm, Linear
 from mechgap.network.network import Network
 from mechgap.programs.components import Kind
 from mechgap.programs.expressions import Side
+from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
 
 
@@ -34,7 +35,7 @@ def write(
     `told` says that the pre-attention bias tells oneself.
     """
     key = jax.eval_shape(lambda: jax.random.key(0))
-    blank = eqx.filter_eval_shape(Network.initial, program.posed(), key, config)
+    blank = eqx.filter_eval_shape(Network.initial, posed(program), key, config)
     zero = jax.tree.map(lambda leaf: np.zeros(leaf.shape, dtype), blank)
     network = eqx.tree_at(
         lambda net: (net.encoders.linears, net.processor, net.decoders),

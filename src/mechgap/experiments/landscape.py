@@ -14,11 +14,11 @@ from mechgap.compiler.verify import posed_batch
 from mechgap.errors import InvalidInput
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
-from mechgap.programs.library import mechanisms
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import TEST_P, sample
+from mechgap.tasks.specs import Task
 from mechgap.training.population import initial
 from mechgap.training.store import Store
 
@@ -41,24 +41,22 @@ def around_run(folder: Path, seed: int, target: str | None) -> Around:
     with Store.reading(folder) as store:
         recipe, learned = store.recipe, store.network(seed)
     networks = {"learned": learned, "initial": initial(recipe, jnp.int32(seed)).network}
-    batch = validation_graphs(learned)
-    for program in mechanisms(recipe.task)[:1]:
+    batch = validation_graphs(learned, recipe.posed)
+    for program in recipe.mechanisms[:1]:
         wanted = [target] if target else _nearest_targets(learned.config)
         compiled = _compile_first(program, wanted, recipe.hidden_size, batch.nodes)
         networks["compiled"] = compiled.network
     return Around(f"{recipe.task}, seed {seed}", folder / "landscape", networks, batch)
 
 
-def validation_graphs(network: Network) -> Batch:
+def validation_graphs(network: Network, task: Task) -> Batch:
     """The official validation set; where a bias ties to another size, new graphs like it."""
     nodes = network.config.pre_att_bias_nodes
-    found = official(network.task, "validation")
+    found = official(task, "validation")
     if nodes in (None, found.nodes):
         return found
     key = jax.random.key(0x1A2D)
-    return sample(
-        network.task, key, batch_size=found.size, nodes=nodes, p=TEST_P, random_pos=False
-    ).trim()
+    return sample(task, key, batch_size=found.size, nodes=nodes, p=TEST_P, random_pos=False).trim()
 
 
 def around_program(program: Program, target: str | None) -> Around:

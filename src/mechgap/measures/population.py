@@ -30,7 +30,6 @@ from mechgap.measures.solutions import Solutions, solutions
 from mechgap.measures.yardsticks import fixed_yardsticks
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace, run
-from mechgap.programs.library import mechanisms
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.scores import output_scores, right_graphs
@@ -152,7 +151,7 @@ def measure_population(
     long_nodes = recipe.validation_nodes if recipe.use_pre_att_bias else LONG_NODES
     data = {
         "test": observer.test,
-        "long": make_data("long", long_traces(recipe.task, long_nodes)),
+        "long": make_data("long", long_traces(recipe.posed, long_nodes), recipe.mechanisms),
     }
     traced = _traced(recipe)
     compiled = compile_reference(
@@ -193,7 +192,7 @@ def measure_population(
 
 def compile_reference(recipe: Recipe, nodes: int) -> Compiled | None:
     """The task's first mechanism, compiled for graphs of that size; None if there is none."""
-    for program in mechanisms(recipe.task)[:1]:
+    for program in recipe.mechanisms[:1]:
         for target in _YARDSTICK_TARGETS:
             try:
                 return compile_program(program, TARGETS[target], Domain.regular(program, nodes))
@@ -206,7 +205,7 @@ def _traced(recipe: Recipe) -> dict[str, Batch]:
     """The graphs that traces are compared on."""
     validation, test = held_out(recipe)
     train = sample(
-        recipe.task,
+        recipe.posed,
         jax.random.key(0x7A12),
         batch_size=TRAIN_GRAPHS,
         nodes=recipe.validation_nodes,

@@ -116,12 +116,11 @@ class Observer:
     """Looks at networks of one recipe. Calling it gives numbers as JSON, and a fingerprint."""
 
     def __init__(self, recipe: Recipe):
-        self.test = make_data("test", test_graphs(recipe))
+        self.test = make_data("test", test_graphs(recipe), recipe.mechanisms)
         deep_nodes = recipe.validation_nodes if recipe.use_pre_att_bias else DEEP_NODES
-        deep = deep_graphs(recipe.task, deep_nodes)
-        self.deep = [
-            make_data("deep", deep[slice(k, k + BLOCK)]) for k in range(0, deep.size, BLOCK)
-        ]
+        deep = deep_graphs(recipe.posed, deep_nodes)
+        blocks = [deep[slice(k, k + BLOCK)] for k in range(0, deep.size, BLOCK)]
+        self.deep = [make_data("deep", block, recipe.mechanisms) for block in blocks]
         self.places = Places.of(
             self.test, recipe.nb_msg_passing_steps, recipe.network_config.attends_to_all
         )

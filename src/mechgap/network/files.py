@@ -121,7 +121,8 @@ def load_network(path: Path | str) -> tuple[Network, dict[str, Any]]:
 
 
 def _task_data(task: Task) -> dict[str, Any]:
-    data = asdict(task)
+    data = asdict(task.untraced)
+    del data["tracer"]
     data["features"] = [
         {**asdict(f), "stage": f.stage.value, "location": f.location.value, "type": f.type.value}
         for f in task.features

@@ -50,7 +50,7 @@ class Network(eqx.Module):
         >>> Network.initial("bfs", jax.random.key(0), NetworkConfig(hidden_size=4)).parameters
         516
         """
-        task, config = get_task(task), config or NetworkConfig()
+        task, config = get_task(task).untraced, config or NetworkConfig()
         encoders, processor, decoders = jax.random.split(key, 3)
         return Network(
             task,
@@ -137,7 +137,7 @@ def unroll(
     Steps from `steps_needed` on are skipped; nothing that counts may depend on them.
     """
     config, task = network.config, network.task
-    if task != batch.task:
+    if task != batch.task.untraced:
         raise InvalidInput(f"a network for {task.name} cannot run on a batch of {batch.task.name}")
     nodes = batch.nodes
     prepared = Prepared.of(network)

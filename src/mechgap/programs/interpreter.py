@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mechgap.errors import InvalidInput
 from mechgap.programs.components import Component, Kind
 from mechgap.programs.evaluation import Given, State, at_sender, evaluate, given, of_pairs, pointed
 from mechgap.programs.expressions import (
@@ -23,13 +22,12 @@ from mechgap.programs.expressions import (
     Where,
     conjuncts,
 )
+from mechgap.programs.lengths import has_no_fixpoint, most_steps
 from mechgap.programs.meaning import TakenPhase, start, take_step
 from mechgap.programs.phases import Phase
+from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
-
-_SHORTEST_LIMIT = 64
-"""So many steps, or as many as there are pairs of nodes, a run may take to its fixpoint."""
 
 
 class Foils(NamedTuple):
@@ -89,7 +87,7 @@ def interpret(
     known = given(program, inputs, np.float64)
     batch, nodes = known.positions.shape
     wanted = program.steps if steps is None else steps
-    longest = wanted if isinstance(wanted, int) else max(_SHORTEST_LIMIT, nodes**2)
+    longest = wanted if isinstance(wanted, int) else most_steps(nodes)
     state = start(program, known)
     states, seen, chains = [components(program, state)], list[_Seen](), _Chains.of(program, known)
     while len(states) <= longest:
@@ -104,11 +102,7 @@ def interpret(
         states.append(components(program, state))
     else:
         if not isinstance(wanted, int):
-            raise InvalidInput(
-                f"{program.name} still changes after {longest:,} steps on graphs of {nodes} nodes: "
-                "it has no fixpoint. Say how long it runs (steps=…), or let its updates come to "
-                "an end"
-            )
+            raise has_no_fixpoint(program, nodes)
     of_graphs = dict.fromkeys(("shared", "gaps", "widened"), (batch,))
     shapes = {"acceptable": (batch, nodes, nodes), **of_graphs}
     kinds = {"senders": int, "key": int, "mask": int, "gaps": float}
@@ -158,7 +152,7 @@ def execution_batch(program: Program, inputs: Mapping[str, np.ndarray]) -> Batch
 
     Hint k is the state after k steps; a sample's length is where its own state stops changing.
     """
-    task = program.posed()
+    task = posed(program)
     run = interpret(program, inputs)
     times = max(map(len, run.states.values()))
     moved = np.zeros((times, len(inputs["pos"])), bool)

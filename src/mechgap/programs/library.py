@@ -17,6 +17,7 @@ from mechgap.lang import (
     zero,
 )
 from mechgap.programs.depth_first import dfs, dfs_full
+from mechgap.programs.posing import ProgramTracer, posed
 from mechgap.programs.program import Program
 from mechgap.programs.queues import dijkstra, mst_prim
 from mechgap.programs.topological import topological_sort
@@ -127,7 +128,8 @@ LIBRARY: Mapping[str, Program] = MappingProxyType(
 
 
 def mechanisms(task: Task | str) -> tuple[Program, ...]:
-    """The library's exact mechanisms of a task: programs that answer for its hints and outputs.
+    """The exact mechanisms of a task: the library's that answer for its hints and outputs, or the
+    program whose task it is.
 
     A program whose nodes see all nodes is left out where another needs only neighbours: a network
     with masked attention cannot attend like it. So a task's mechanisms have equally many phases.
@@ -138,6 +140,8 @@ def mechanisms(task: Task | str) -> tuple[Program, ...]:
     ['dfs']
     """
     task = get_task(task)
-    exact = [p for p in LIBRARY.values() if p.task == task.name and p.posed() == task]
+    if isinstance(task.tracer, ProgramTracer):
+        return (task.tracer.program,)
+    exact = [p for p in LIBRARY.values() if p.task == task.name and posed(p) == task]
     masked = [p for p in exact if not p.sees_all]
     return tuple(masked or exact)

@@ -9,7 +9,28 @@ from pathlib import Path
 
 from mechgap.errors import InvalidInput, unknown
 from mechgap.programs.library import LIBRARY
+from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
+from mechgap.programs.validate import problems, refuse
+from mechgap.tasks.specs import TASKS, Task
+
+
+def find_task(name: str) -> tuple[Task, Program | None]:
+    """A task by its name, or the one that a program poses, with the program if it is no library's.
+
+    Raises:
+        InvalidInput: there is no such task or program, it makes no sense, or it never ends.
+    """
+    if name in TASKS:
+        return TASKS[name], None
+    if ":" not in name and name not in LIBRARY:
+        raise unknown("task", name, [*TASKS, *LIBRARY])
+    program = find_program(name)
+    refuse(program, list(problems(program)), "is no task")
+    task = posed(program)
+    task.max_hints(16)
+    known = task.tracer is None and program in LIBRARY.values()
+    return task, None if known else program
 
 
 def find_program(name: str) -> Program:

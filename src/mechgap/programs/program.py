@@ -30,7 +30,6 @@ from mechgap.programs.expressions import (
     as_expression,
 )
 from mechgap.programs.phases import Phase, Selection, keep
-from mechgap.tasks.specs import Stage, Task, get_task
 
 
 @dataclass(frozen=True)
@@ -145,28 +144,6 @@ class Program:
             yield from phase.update.values()
         for conclusion in self.conclude.values():
             yield from parts(conclusion)
-
-    def posed(self) -> Task:
-        """The task that the program solves: CLRS's own if it answers for CLRS's hints and outputs.
-
-        Otherwise a task with CLRS's inputs and the program's hints and outputs.
-        """
-        clrs = get_task(self.task)
-        own = {f.name for f in clrs.features if f.stage is not Stage.INPUT}
-        if own == {*self.hints, *self.output, *self.unclaimed}:
-            return clrs
-        hints = (c.feature(name, Stage.HINT) for name, c in self.hints.items())
-        outputs = (c.feature(name, Stage.OUTPUT) for name, c in self.output.items())
-        return Task(
-            name=self.name,
-            summary=f"the graph program {self.name}",
-            features=(*clrs.inputs, *outputs, *hints),
-            directed=clrs.directed,
-            acyclic=clrs.acyclic,
-            weighted=clrs.weighted,
-            has_source=clrs.has_source,
-            in_dm_clrs=False,
-        )
 
 
 def GraphProgram(

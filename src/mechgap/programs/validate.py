@@ -32,11 +32,11 @@ class Problem:
         return f"{self.name}: {self.text}"
 
 
-def refuse(program: Program, found: list[Problem]) -> None:
+def refuse(program: Program, found: list[Problem], what: str = "cannot compile") -> None:
     """Raise one error that lists every problem, if there are any."""
     if found:
         listed = "; ".join(f"({i}) {problem}" for i, problem in enumerate(found, 1))
-        raise InvalidInput(f"{program.name} cannot compile: {listed}")
+        raise InvalidInput(f"{program.name} {what}: {listed}")
 
 
 def problems(program: Program) -> Iterator[Problem]:

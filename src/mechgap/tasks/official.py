@@ -9,6 +9,7 @@ from enum import Enum
 from importlib.resources import files
 from io import BytesIO
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -47,12 +48,15 @@ def arrays(task: Task | str, split: Split | str) -> Mapping[str, np.ndarray]:
 def official(task: Task | str, split: Split | str) -> Batch:
     """An official set as a batch: 32 graphs of 16 (validation) or 64 nodes (test).
 
-    The paper's variants have the graphs of the task that they come from.
+    The paper's variants have the graphs of the task that they come from; a program's own task has
+    new graphs of the same kind, always the same ones.
 
     >>> official("bfs", "validation").outputs["pi"].shape
     (32, 16)
     """
     task = get_task(task)
+    if task.tracer is not None:
+        return _own(task, get_split(split))
     if not task.in_dm_clrs:
         return _variant(task, official(_RELATED[task.name], split))
     stored = arrays(task, split)
@@ -68,6 +72,15 @@ def official(task: Task | str, split: Split | str) -> Batch:
         {f.name: read("output", f.name, f.type) for f in task.outputs},
         jnp.asarray(stored["lengths"].astype(np.int32)),
     )
+
+
+def _own(task: Task, split: Split) -> Batch:
+    from mechgap.tasks.sampling import TEST_P, sample
+
+    key = jax.random.key(SEEDS[split])
+    return sample(
+        task, key, batch_size=SAMPLES, nodes=NODES[split], p=TEST_P, random_pos=False
+    ).trim()
 
 
 def _variant(task: Task, source: Batch) -> Batch:

@@ -13,6 +13,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Int, Key
 
 from mechgap.errors import InvalidInput
@@ -54,7 +55,20 @@ def sample(
         raise InvalidInput("p must hold at least one edge probability; got none")
     for value in p:
         check_probability(value)
-    return _sample(task, key, batch_size, nodes, tuple(p), random_pos)
+    batch = _sample(task, key, batch_size, nodes, tuple(p), random_pos)
+    if task.tracer is not None and not isinstance(batch.lengths, Tracer):
+        _check_ended(batch)
+    return batch
+
+
+def _check_ended(batch: Batch) -> None:
+    """Refuse traces that were cut off."""
+    longest = int(batch.lengths.max())
+    if longest > batch.max_hints:
+        raise InvalidInput(
+            f"{batch.task.name} still changes after {batch.max_hints - 1} steps on a graph of "
+            f"{batch.nodes} nodes, more than on any that was tried. Say how long it runs (steps=…)"
+        )
 
 
 @partial(jax.jit, static_argnums=(0, 2, 3, 4, 5))
@@ -106,8 +120,6 @@ def make_batch(
     pos: Float[Array, "batch nodes"],
 ) -> Batch:
     """Trace the task on given graphs. Checks nothing (see `from_graphs`)."""
-    time_major = Traced(hints=1, outputs=0, length=0)  # pyright: ignore[reportArgumentType]
-    hints, outputs, lengths = jax.vmap(algorithm(task), out_axes=time_major)(A, sources)
     nodes = A.shape[-1]
     inputs = {
         "pos": pos,
@@ -116,7 +128,11 @@ def make_batch(
     }
     if task.has_source:
         inputs["s"] = jax.nn.one_hot(sources, nodes, dtype=A.dtype)
-    return Batch(task, inputs, hints, outputs, lengths)
+    if task.tracer is not None:
+        return Batch(task, inputs, *task.tracer(inputs))
+    time_major = Traced(hints=1, outputs=0, length=0)  # pyright: ignore[reportArgumentType]
+    traced = jax.vmap(algorithm(task), out_axes=time_major)(A, sources)
+    return Batch(task, inputs, *traced)
 
 
 def check_nodes(nodes: int) -> None:

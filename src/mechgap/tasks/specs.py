@@ -4,9 +4,11 @@ A task is a list of `Feature`s in dm-clrs's order. `bfs_sequential` and `dfs_sim
 paper's variants; the others are dm-clrs's own.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
+from typing import Any, Protocol, runtime_checkable
 
 from mechgap.errors import unknown
 
@@ -49,9 +51,22 @@ class Feature:
     """How many classes a categorical feature has; 1 for every other type."""
 
 
+@runtime_checkable
+class Tracer(Protocol):
+    """What traces a task that is not CLRS's. It is compared by what it does."""
+
+    def __call__(self, inputs: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+        """Hints (time first), outputs and lengths on a batch's inputs, inside `jax.jit` too."""
+        ...
+
+    def max_hints(self, nodes: int) -> int:
+        """The largest number of hints on a graph of that many nodes."""
+        ...
+
+
 @dataclass(frozen=True)
 class Task:
-    """A graph algorithm as CLRS poses it."""
+    """A graph algorithm as CLRS poses it, or one that a program poses."""
 
     name: str
     summary: str
@@ -67,6 +82,13 @@ class Task:
     weighted: bool = False
     has_source: bool = True
     in_dm_clrs: bool = True
+    tracer: Tracer | None = None
+    """What traces it, if it is a program's and not one of the benchmark's."""
+
+    @property
+    def untraced(self) -> "Task":
+        """The same without who traces it: all that a network needs to know."""
+        return replace(self, tracer=None)
 
     def stage(self, stage: Stage) -> tuple[Feature, ...]:
         """The features of one stage, in dm-clrs's order."""
@@ -74,6 +96,8 @@ class Task:
 
     def max_hints(self, nodes: int) -> int:
         """The largest number of hints on a graph of that many nodes."""
+        if self.tracer is not None:
+            return self.tracer.max_hints(nodes)
         return self.hints_per_node * nodes + self.more_hints
 
     @property

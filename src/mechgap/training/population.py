@@ -21,7 +21,6 @@ from mechgap.tasks.batch import Batch
 from mechgap.tasks.official import official
 from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.tasks.scores import output_scores
-from mechgap.tasks.specs import get_task
 from mechgap.training import narrow
 from mechgap.training.loss import Objective, by_length, groups_by_length, loss_and_gradient
 from mechgap.training.recipe import Recipe, Regularizer
@@ -134,7 +133,7 @@ def _gradients(
     def draw(seed: Int[Array, ""], step: Int[Array, ""]) -> Batch:
         key = jax.random.fold_in(_key(seed, "data"), step)
         return sample(
-            recipe.task,
+            recipe.posed,
             key,
             batch_size=recipe.batch_size,
             nodes=nodes,
@@ -147,7 +146,7 @@ def _gradients(
         return loss_and_gradient(network, groups, steps, key, objective(recipe, step), few_steps)
 
     batches = jax.vmap(draw)(learners.seed, learners.step)
-    if recipe.has_plain_loss and narrow.applies(recipe.task, recipe.network_config):
+    if recipe.has_plain_loss and narrow.applies(recipe.posed, recipe.network_config):
         return jax.vmap(narrow.loss_and_gradient)(learners.network, jax.vmap(by_length)(batches))
     cut = partial(groups_by_length, groups=_groups(recipe, nodes))
     groups, needed = jax.vmap(cut)(batches)
@@ -176,7 +175,7 @@ def _groups(recipe: Recipe, nodes: int) -> int:
     More groups run fewer steps for nothing; fewer have larger matrices, which wide networks need.
     """
     size = recipe.batch_size
-    if get_task(recipe.task).fixed_length:  # no group would be shorter than another
+    if recipe.posed.fixed_length:  # no group would be shorter than another
         return 1
     counts = (1, 2, 4, 8) if _is_narrow(recipe) else (1, 2, 4)
     rows = 16 if _is_narrow(recipe) else 112
@@ -264,7 +263,7 @@ def score(network: Network, batch: Batch) -> Float[Array, ""]:
 def held_out(recipe: Recipe) -> tuple[Batch, Batch]:
     """Validation and test graphs, the same for all seeds."""
     validation = sample(
-        recipe.task,
+        recipe.posed,
         jax.random.key(0x7A11D),
         batch_size=VALIDATION_GRAPHS,
         nodes=recipe.validation_nodes,
@@ -276,9 +275,9 @@ def held_out(recipe: Recipe) -> tuple[Batch, Batch]:
 def test_graphs(recipe: Recipe) -> Batch:
     """The official test set, or new graphs of the training length."""
     if recipe.length_generalize:
-        return official(recipe.task, "test")
+        return official(recipe.posed, "test")
     return sample(
-        recipe.task,
+        recipe.posed,
         jax.random.key(0x7E57),
         batch_size=SHORT_TEST_GRAPHS,
         nodes=recipe.validation_nodes,

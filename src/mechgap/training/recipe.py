@@ -3,19 +3,24 @@
 A recipe is data: defaults, the paper's variants as presets, TOML files and overrides on top.
 """
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from mechgap.errors import InvalidInput, unknown
 from mechgap.network.config import NetworkConfig
+from mechgap.programs.data import program_data, program_of
 from mechgap.programs.library import mechanisms
+from mechgap.programs.load import find_task
+from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
-from mechgap.tasks.specs import get_task
+from mechgap.tasks.specs import Task, get_task
 
 
 class Regularizer(StrEnum):
@@ -36,6 +41,7 @@ class Recipe:
     """One way to train. The defaults are the paper's."""
 
     task: str = _about("bfs", "The task; see `mechgap tasks`.")
+    program: str = _about("", "The program that poses the task, as data; empty for CLRS's tasks.")
     train_steps: int = _about(10_000, "Batches to train on.")
     train_lengths: tuple[int, ...] = _about((4, 7, 11, 13, 16), "Graph sizes, cycled per batch.")
     batch_size: int = _about(32, "Graphs per batch.")
@@ -87,7 +93,10 @@ class Recipe:
     simplify_decoders: bool = _about(False, "The paper's pointer decoder.")
 
     def __post_init__(self):
-        get_task(self.task)
+        if self.posed.name != self.task:
+            raise InvalidInput(
+                f"the program of this recipe poses {self.posed.name}, and the task is {self.task}"
+            )
         object.__setattr__(self, "train_lengths", tuple(self.train_lengths))
         if not self.train_lengths or min(self.train_lengths) < 1:
             raise InvalidInput(
@@ -132,8 +141,26 @@ class Recipe:
                 "is 0. Give it a weight"
             )
 
+    @property
+    def own_program(self) -> Program | None:
+        """The user's program, if the recipe has one."""
+        return _program(self.program) if self.program else None
+
+    @property
+    def posed(self) -> Task:
+        """The task: inputs, hints and outputs, and who traces them."""
+        return get_task(self.task) if self.own_program is None else posed(self.own_program)
+
+    @property
+    def mechanisms(self) -> tuple[Program, ...]:
+        """The exact mechanisms that attention is compared with; the user's own comes first."""
+        known = mechanisms(self.posed)
+        if self.own_program is None:
+            return known
+        return (self.own_program, *(p for p in known if p != self.own_program))
+
     def _check_supervision(self) -> None:
-        known = [p.name for p in mechanisms(self.task) if p.selections == 1]
+        known = [p.name for p in self.mechanisms if p.selections == 1]
         if self.mechanism is None and not known:
             raise InvalidInput(
                 f"there is no exact program of {self.task}, of one selection per hint, to "
@@ -153,7 +180,7 @@ class Recipe:
         if not self.attention_supervision:
             return None
         wanted = self.supervised_mechanism
-        single = (p for p in mechanisms(self.task) if p.selections == 1)
+        single = (p for p in self.mechanisms if p.selections == 1)
         return next((p for p in single if wanted in ("", p.name)), None)
 
     @property
@@ -182,6 +209,10 @@ class Recipe:
     def differences(self, other: "Recipe") -> list[str]:
         """The fields that are not the same, as ``name: ours → theirs``."""
         mine, theirs = self.data(), other.data()
+        if self.program and other.program:  # part by part
+            ours, others = json.loads(mine.pop("program")), json.loads(theirs.pop("program"))
+            mine |= {f"program's {part}": value for part, value in ours.items()}
+            theirs |= {f"program's {part}": value for part, value in others.items()}
         return [f"{k}: {mine[k]} → {theirs[k]}" for k in mine if mine[k] != theirs[k]]
 
 
@@ -229,13 +260,25 @@ def make_recipe(
 ) -> Recipe:
     """A recipe: the defaults, then a preset, then a TOML file, then overrides.
 
+    `task` is a task's name, a program's of the library, or ``file.py:name``.
+
     >>> make_recipe("bfs", "minimal", overrides={"train_steps": 100}).hidden_size
     4
     """
     if preset not in PRESETS:
         raise unknown("preset", preset, list(PRESETS))
     values = {**PRESETS[preset], **(_read(file) if file else {}), **(overrides or {})}
-    return recipe_from(values, task=task)
+    found, program = find_task(task)
+    text = "" if program is None else json.dumps(program_data(program), ensure_ascii=False)
+    return recipe_from(values, task=found.name, program=text)
+
+
+@cache
+def _program(text: str) -> Program:
+    try:
+        return program_of(json.loads(text))
+    except ValueError as error:
+        raise InvalidInput(f"a recipe's program is damaged: {error}") from error
 
 
 def recipe_from(values: Mapping[str, Any], **more: Any) -> Recipe:
@@ -285,7 +328,7 @@ def to_toml(recipe: Recipe) -> str:
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, str):
-            return f'"{value}"'
+            return json.dumps(value)  # a basic string of TOML has the same escapes
         return str(value)
 
     lines = [f"{f.name} = {text(recipe.data()[f.name])}  # {f.metadata['help']}\n" for f in

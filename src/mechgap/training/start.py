@@ -13,7 +13,6 @@ from mechgap.errors import InvalidInput, unknown
 from mechgap.network.config import NetworkConfig
 from mechgap.network.directions import random_direction
 from mechgap.network.network import Network
-from mechgap.programs.library import mechanisms
 from mechgap.training.recipe import Recipe
 
 NODES = 64
@@ -24,7 +23,7 @@ NODES = 64
 def compiled_start(recipe: Recipe) -> Compiled:
     """The compiled program that a recipe starts from."""
     name, _, target_name = recipe.start_from.partition(":")
-    programs = {program.name: program for program in mechanisms(recipe.task)}
+    programs = {program.name: program for program in recipe.mechanisms}
     if name not in programs:
         raise unknown(f"exact program of {recipe.task}", name, programs)
     target = get_target(target_name)
@@ -55,7 +54,7 @@ def compiled_start(recipe: Recipe) -> Compiled:
 def starting_network(recipe: Recipe, key: Key[Array, ""]) -> Network:
     """Random parameters, or compiled ones with the recipe's noise."""
     if not recipe.start_from:
-        return Network.initial(recipe.task, key, recipe.network_config)
+        return Network.initial(recipe.posed, key, recipe.network_config)
     network = compiled_start(recipe).network
     if not recipe.start_noise:
         return network

@@ -172,11 +172,13 @@ def _parameters(compiled: Compiled | None) -> str:
 
 def _what_was_run(results: Results, recipe: Recipe, folder: Path) -> str:
     numbers = results.numbers
-    changed = recipe.differences(Recipe(task=recipe.task))
-    command = ["mechgap", "train", recipe.task, "--seeds", str(len(numbers["seeds"]))]
-    defaults = Recipe(task=recipe.task).data()
+    usual = Recipe(task=recipe.task, program=recipe.program)
+    changed = recipe.differences(usual)
+    task = recipe.task if recipe.own_program is None else f"FILE.py:{recipe.own_program.name}"
+    command = ["mechgap", "train", task, "--seeds", str(len(numbers["seeds"]))]
+    defaults = usual.data()
     for name, value in recipe.data().items():
-        if name == "task" or value == defaults[name]:
+        if value == defaults[name]:
             continue
         flag = name.replace("_", "-")
         if isinstance(value, bool):

@@ -8,7 +8,8 @@ from scipy.sparse.csgraph import shortest_path
 
 from mechgap.measures.results import Results
 from mechgap.report.answer import nearest
-from mechgap.tasks.specs import Task, Type, get_task
+from mechgap.tasks.specs import Task, Type
+from mechgap.training.recipe import recipe_from
 
 MOST_SEEDS = 24
 """More would make the page heavy; the closest and the most and least accurate are kept."""
@@ -23,7 +24,7 @@ def player(results: Results) -> dict[str, Any] | None:
     }
     if not series:
         return None
-    task = get_task(results.numbers["task"])
+    task = recipe_from(results.numbers["recipe"]).posed
     mechanisms = [n.removeprefix("senders/") for n in series if n.startswith("senders/")]
     if mechanisms:
         first = nearest(results)
