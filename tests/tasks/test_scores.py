@@ -12,6 +12,8 @@ from dm_clrs_peer import DM_CLRS_TASKS
 from mechgap.interop.dm_clrs import to_feedback
 from mechgap.network.network import Network
 from mechgap.network.trace import run
+from mechgap.programs.library import LIBRARY
+from mechgap.programs.posing import posed
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.scores import hint_scores, hint_scores_along_time, output_scores
 
@@ -55,3 +57,16 @@ def test_truth_scores_one():
     assert float(output_scores(batch, right)["score"]) == 1.0
     wrong = {"pi": jax.nn.one_hot((batch.outputs["pi"] + 1) % 6, 6)}
     assert float(output_scores(batch, wrong)["score"]) == 0.0
+
+
+def test_a_number_counts_by_the_share_of_nodes_where_it_is_right():
+    """A squared error is better the lower it is; what training selects by is better the higher."""
+    label = LIBRARY["smallest_label"]
+    batch = sample(posed(label), jax.random.key(0), batch_size=5, nodes=6)
+    truth = np.asarray(batch.outputs["label"])
+    off = np.zeros_like(truth)
+    off[:, :2] = 0.5
+    found = output_scores(batch, {"label": truth + off})
+    assert float(found["label"]) == pytest.approx(0.25 / 3)
+    assert float(found["score"]) == pytest.approx(2 / 3)
+    assert float(output_scores(batch, {"label": truth})["score"]) == 1.0

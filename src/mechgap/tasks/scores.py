@@ -16,13 +16,19 @@ from mechgap.tasks.specs import Feature, Type
 
 
 def output_scores(batch: Batch, predictions: Mapping[str, Array]) -> dict[str, Float[Array, ""]]:
-    """The score of each output, and their mean as ``score``."""
+    """The score of each output, and as ``score`` their mean, of which more is better.
+
+    There a number counts by the share of nodes where it is right (see `SCALAR_MARGIN`), since a
+    squared error is better the lower it is. CLRS's own tasks have no numbers as outputs.
+    """
     everyone = jnp.ones(batch.size, bool)
-    scores = {
-        f.name: _score(f, batch.outputs[f.name], predictions[f.name], everyone)
-        for f in batch.task.outputs
-    }
-    return {**scores, "score": jnp.mean(jnp.stack(list(scores.values())))}
+    found = [(f, batch.outputs[f.name], predictions[f.name]) for f in batch.task.outputs]
+    scores = {f.name: _score(f, truth, said, everyone) for f, truth, said in found}
+    shares = [
+        jnp.mean(_right(f, truth, said)) if f.type is Type.SCALAR else scores[f.name]
+        for f, truth, said in found
+    ]
+    return {**scores, "score": jnp.mean(jnp.stack(shares))}
 
 
 SCALAR_MARGIN = 0.01
