@@ -4,6 +4,7 @@ from typing import Any
 
 import clrs
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from clrs._src import decoders
@@ -63,9 +64,8 @@ def test_a_number_counts_by_the_share_of_nodes_where_it_is_right():
     """A squared error is better the lower it is; what training selects by is better the higher."""
     label = LIBRARY["smallest_label"]
     batch = sample(posed(label), jax.random.key(0), batch_size=5, nodes=6)
-    truth = np.asarray(batch.outputs["label"])
-    off = np.zeros_like(truth)
-    off[:, :2] = 0.5
+    truth = batch.outputs["label"]
+    off = jnp.zeros_like(truth).at[:, :2].set(0.5)
     found = output_scores(batch, {"label": truth + off})
     assert float(found["label"]) == pytest.approx(0.25 / 3)
     assert float(found["score"]) == pytest.approx(2 / 3)
