@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from mechgap import __version__
+from mechgap.errors import InvalidInput
 
 app = typer.Typer(
     name="mechgap",
@@ -20,6 +21,12 @@ TaskArgument = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def check_seed(seed: int) -> None:
+    """Refuse what is no seed of a random key."""
+    if not 0 <= seed < 2**32:
+        raise InvalidInput(f"seed must lie between 0 and {2**32 - 1}; got {seed}")
 
 
 def _version(asked: bool) -> None:

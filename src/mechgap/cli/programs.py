@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mechgap.cli.app import AsJson, app
+from mechgap.cli.app import AsJson, app, check_seed
 from mechgap.errors import InvalidInput, unknown
 
 _PROGRAM = typer.Argument(
@@ -65,6 +65,20 @@ def _compiled(program: str, target: str, nodes: int, hidden_size: int, dtype: st
     if dtype == "float64":
         jax.config.update("jax_enable_x64", True)
     return compile_program(found, chosen, domain, hidden_size=hidden_size, simplify_decoders=simple)
+
+
+def _smallest(program: str, target: str | None, nodes: int, hidden_size: int | None):
+    """Compile for what was asked for, or for the smallest of some sizes that will do."""
+    from mechgap.programs.load import find_program
+
+    chosen = target or ("full" if find_program(program).sees_all else "paper")
+    sizes = (4, 8, 16, 32, 64, 128) if hidden_size is None else (hidden_size,)
+    for size in sizes[:-1]:
+        try:
+            return _compiled(program, chosen, nodes, size, "float32", False)
+        except InvalidInput:
+            continue
+    return _compiled(program, chosen, nodes, sizes[-1], "float32", False)
 
 
 @app.command("compile")
@@ -138,7 +152,7 @@ def verify_command(
     program: ProgramName,
     target: TargetName = "general",
     hidden_size: HiddenSize = 128,
-    nodes: Annotated[int, typer.Option(help="Nodes of each graph.")] = 64,
+    nodes: Annotated[int | None, typer.Option(help="Nodes of each graph; 64 if not given.")] = None,
     graphs: Annotated[int, typer.Option(help="How many graphs.")] = 256,
     seed: Annotated[int, typer.Option(help="Same seed, same graphs.")] = 0,
     official: Annotated[
@@ -160,7 +174,10 @@ def verify_command(
     from mechgap.tasks.official import NODES, get_split
 
     split = get_split(official) if official is not None else None
-    size = NODES[split] if split else nodes
+    size = NODES[split] if split else 64 if nodes is None else nodes
+    if nodes not in (None, size):
+        raise InvalidInput(f"the official {official} graphs have {size} nodes; got --nodes {nodes}")
+    check_seed(seed)
     compiled = _compiled(program, target, size, hidden_size, dtype, simplify_decoders)
     from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
     from mechgap.tasks.official import official as official_set
@@ -168,7 +185,7 @@ def verify_command(
     if split is not None:
         batch = posed_batch(compiled.program, official_set(compiled.program.task, split))
     else:
-        batch = fresh_graphs(compiled.program, nodes, graphs, seed)
+        batch = fresh_graphs(compiled.program, size, graphs, seed)
     found = verify(compiled, batch)
     if as_json:
         from dataclasses import asdict
@@ -186,8 +203,12 @@ def verify_command(
 def show_command(
     program: ProgramName,
     out: Annotated[Path, typer.Option(help="The figure's file: .png, .pdf or .svg.")],
-    target: TargetName = "paper",
-    hidden_size: HiddenSize = 4,
+    target: Annotated[
+        str | None, typer.Option(help="What to compile for; paper, or full, if not given.")
+    ] = None,
+    hidden_size: Annotated[
+        int | None, typer.Option(help="Hidden units; about as many as it needs if not given.")
+    ] = None,
     nodes: Annotated[int, typer.Option(help="Nodes of the graph that is run.")] = 6,
     seed: Annotated[int, typer.Option(help="Same seed, same graph.")] = 0,
 ) -> None:
@@ -195,7 +216,8 @@ def show_command(
     from mechgap.report.style import check_figure_path, save_figure
 
     check_figure_path(out)
-    compiled = _compiled(program, target, nodes, hidden_size, "float32", False)
+    check_seed(seed)
+    compiled = _smallest(program, target, nodes, hidden_size)
     from mechgap.compiler.verify import fresh_graphs
     from mechgap.report.parameters import auxiliary_figure, main_figure
     from mechgap.report.run_figure import longest, run_figure

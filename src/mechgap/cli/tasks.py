@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mechgap.cli.app import AsJson, TaskArgument, app
+from mechgap.cli.app import AsJson, TaskArgument, app, check_seed
 
 
 @app.command()
@@ -78,6 +78,7 @@ def sample(
     posed, _ = find_task(task)
     check_nodes(nodes)
     check_probability(p)
+    check_seed(seed)
 
     import jax
 

@@ -122,7 +122,7 @@ def load_network(path: Path | str) -> tuple[Network, dict[str, Any]]:
 
 def _task_data(task: Task) -> dict[str, Any]:
     data = asdict(task.untraced)
-    del data["tracer"]
+    del data["tracer"], data["like"]
     data["features"] = [
         {**asdict(f), "stage": f.stage.value, "location": f.location.value, "type": f.type.value}
         for f in task.features

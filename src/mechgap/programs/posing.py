@@ -35,6 +35,7 @@ def posed(program: Program) -> Task:
         weighted=clrs.weighted,
         has_source=clrs.has_source,
         in_dm_clrs=False,
+        like=clrs.like or clrs.name,
         tracer=ProgramTracer(program),
     )
 

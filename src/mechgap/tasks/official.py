@@ -9,7 +9,6 @@ from enum import Enum
 from importlib.resources import files
 from io import BytesIO
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -29,8 +28,6 @@ SEEDS: Mapping[Split, int] = {Split.VALIDATION: 2, Split.TEST: 3}
 NODES: Mapping[Split, int] = {Split.VALIDATION: 16, Split.TEST: 64}
 SAMPLES = 32
 
-_RELATED = {"bfs_sequential": "bfs", "dfs_simplified": "dfs"}
-
 
 def arrays(task: Task | str, split: Split | str) -> Mapping[str, np.ndarray]:
     """dm-clrs's arrays of an official set, by ``stage/name``, plus ``lengths``."""
@@ -38,7 +35,7 @@ def arrays(task: Task | str, split: Split | str) -> Mapping[str, np.ndarray]:
     if not task.in_dm_clrs:
         raise InvalidInput(
             f"{task.name} has no official set: it is not one of dm-clrs's tasks. "
-            f"Use official('{_RELATED[task.name]}', …) for graphs of the same kind"
+            f"Use official('{task.like}', …) for graphs of the same kind"
         )
     packed = files("mechgap.tasks") / "data" / f"{task.name}_{split.value}.npz"
     with np.load(BytesIO(packed.read_bytes()), allow_pickle=False) as stored:
@@ -48,17 +45,15 @@ def arrays(task: Task | str, split: Split | str) -> Mapping[str, np.ndarray]:
 def official(task: Task | str, split: Split | str) -> Batch:
     """An official set as a batch: 32 graphs of 16 (validation) or 64 nodes (test).
 
-    The paper's variants have the graphs of the task that they come from; a program's own task has
-    new graphs of the same kind, always the same ones.
+    The paper's variants, and the tasks that programs pose, have the graphs of dm-clrs's task that
+    they come from.
 
     >>> official("bfs", "validation").outputs["pi"].shape
     (32, 16)
     """
     task = get_task(task)
-    if task.tracer is not None:
-        return _own(task, get_split(split))
     if not task.in_dm_clrs:
-        return _variant(task, official(_RELATED[task.name], split))
+        return _variant(task, official(task.like, split))
     stored = arrays(task, split)
 
     def read(stage: str, name: str, type: Type):
@@ -74,20 +69,13 @@ def official(task: Task | str, split: Split | str) -> Batch:
     )
 
 
-def _own(task: Task, split: Split) -> Batch:
-    from mechgap.tasks.sampling import TEST_P, sample
-
-    key = jax.random.key(SEEDS[split])
-    return sample(
-        task, key, batch_size=SAMPLES, nodes=NODES[split], p=TEST_P, random_pos=False
-    ).trim()
-
-
 def _variant(task: Task, source: Batch) -> Batch:
-    from mechgap.tasks.sampling import make_batch
+    from mechgap.tasks.sampling import check_ended, make_batch
 
     start = source.inputs["s"].argmax(-1) if task.has_source else jnp.zeros(source.size, int)
-    return make_batch(task, source.inputs["A"], start, source.inputs["pos"]).trim()
+    batch = make_batch(task, source.inputs["A"], start, source.inputs["pos"])
+    check_ended(batch)
+    return batch.trim()
 
 
 def get_split(split: Split | str) -> Split:

@@ -56,15 +56,14 @@ def sample(
     for value in p:
         check_probability(value)
     batch = _sample(task, key, batch_size, nodes, tuple(p), random_pos)
-    if task.tracer is not None and not isinstance(batch.lengths, Tracer):
-        _check_ended(batch)
+    if not isinstance(batch.lengths, Tracer):
+        check_ended(batch)
     return batch
 
 
-def _check_ended(batch: Batch) -> None:
-    """Refuse traces that were cut off."""
-    longest = int(batch.lengths.max())
-    if longest > batch.max_hints:
+def check_ended(batch: Batch) -> None:
+    """Refuse traces of a program that were cut off."""
+    if batch.task.tracer is not None and int(batch.lengths.max()) > batch.max_hints:
         raise InvalidInput(
             f"{batch.task.name} still changes after {batch.max_hints - 1} steps on a graph of "
             f"{batch.nodes} nodes, more than on any that was tried. Say how long it runs (steps=…)"

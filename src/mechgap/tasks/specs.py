@@ -82,13 +82,15 @@ class Task:
     weighted: bool = False
     has_source: bool = True
     in_dm_clrs: bool = True
+    like: str = ""
+    """The task of dm-clrs whose official graphs it has, if it is none itself."""
     tracer: Tracer | None = None
     """What traces it, if it is a program's and not one of the benchmark's."""
 
     @property
     def untraced(self) -> "Task":
-        """The same without who traces it: all that a network needs to know."""
-        return replace(self, tracer=None)
+        """The same without its graphs and who traces them: all that a network needs to know."""
+        return replace(self, like="", tracer=None)
 
     def stage(self, stage: Stage) -> tuple[Feature, ...]:
         """The features of one stage, in dm-clrs's order."""
@@ -209,6 +211,7 @@ _ALL = (
         summary="bfs with one hint per newly reached node (the paper's variant)",
         features=(_POS, _SOURCE, _A, _ADJ, _PI, _REACH_H, _PI_H),
         in_dm_clrs=False,
+        like="bfs",
     ),
     Task(
         name="dfs_simplified",
@@ -219,6 +222,7 @@ _ALL = (
         directed=True,
         has_source=False,
         in_dm_clrs=False,
+        like="dfs",
     ),
 )
 

@@ -2,7 +2,7 @@
 
 import os
 
-from mechgap.errors import unknown
+from mechgap.errors import InvalidInput, unknown
 from mechgap.network.native import cache_folder
 from mechgap.training.train import Engine
 
@@ -11,6 +11,7 @@ def make_engine(name: str, *, devices: int | None = None, ray_address: str | Non
     """The engine of that name, ready to be given work."""
     if name == "local":
         use_cores(devices or usable_cores())
+        _check_devices(devices)
         keep_compiled_programs()
         from mechgap.training.local import on_this_machine
 
@@ -20,6 +21,14 @@ def make_engine(name: str, *, devices: int | None = None, ray_address: str | Non
 
         return on_ray(ray_address, one_thread_each())
     raise unknown("engine", name, ["local", "ray"])
+
+
+def _check_devices(wanted: int | None) -> None:
+    import jax
+
+    there = usable_cores() if jax.default_backend() == "cpu" else len(jax.devices())
+    if wanted is not None and not 1 <= wanted <= there:
+        raise InvalidInput(f"devices must lie between 1 and {there}, which are here; got {wanted}")
 
 
 def usable_cores() -> int:

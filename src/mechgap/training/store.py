@@ -230,6 +230,10 @@ class Store:
     def network(self, seed: int, which: str = "best") -> Network:
         """A finished seed's parameters: `best` (by validation) or `last`."""
         name = _seed_file(seed, which)
+        finished = [row.seed for row in self.seeds() if row.state == "finished"]
+        if seed not in finished:
+            have = f"finished are {', '.join(map(str, finished))}" if finished else "none is"
+            raise InvalidInput(f"seed {seed} of '{self.folder}' is not finished; {have}")
         if not self._is_whole(name):
             raise InvalidInput(
                 f"'{self.folder / name}' is missing or damaged. Run the training command again: it "

@@ -54,6 +54,8 @@ def write_page(folder: Path, compiled: Compiled | None = None, out: Path | None 
         recipe, metrics = store.recipe, store.metrics()
     snapshots = load_snapshots(folder)
     path = out or folder / "report" / "index.html"
+    if out is not None and not out.parent.is_dir():
+        raise InvalidInput(f"there is no folder '{out.parent}' to write {out.name} into")
     try:
         text = page(results, recipe, metrics, folder, compiled, snapshots, _landscape(folder))
         write_file(path, text.encode())
