@@ -115,8 +115,8 @@ def test_the_real_dm_clrs_has_all_hints():
 
 
 def test_the_hidden_size_is_what_it_needs():
-    with pytest.raises(InvalidInput, match=r"needs hidden_size of at least 70 here \(70 for state"):
-        compiled(8, hidden_size=69)
+    with pytest.raises(InvalidInput, match=r"needs hidden_size of at least 68 here \(68 for state"):
+        compiled(8, hidden_size=67)
 
 
 def test_layer_norm_is_too_coarse_for_the_last_node_in_float32():

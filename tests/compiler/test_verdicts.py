@@ -125,7 +125,9 @@ def test_numbers_above_the_largest_are_outside():
         "rising", (count,), init=dict(count=0), steps=20,
         select=minimum(other.idx), update=dict(count=self.count + 1),
     )  # fmt: skip
-    found = verify(compiled(rising), on_path(rising))
+    assert verify(compiled(rising), on_path(rising)).exact  # all that its steps can add is foreseen
+    domain = replace(Domain.regular(rising, 16), largest_value=16.0)
+    found = verify(compile_program(rising, TARGETS["stock"], domain), on_path(rising))
     assert found.verdict is Verdict.NOTHING_INSIDE
     assert "'count' below 0 or above 16" in found.sentence
 
@@ -163,7 +165,7 @@ def test_what_cannot_be_kept_by_a_node_that_sees_itself_is_refused():
         compiled(counting)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 5])
+@pytest.mark.parametrize("seed", [1, 2, 3, 14])
 def test_random_programs_are_exact_inside_their_certificates(seed):
     """A few of those that `benchmarks/attack.py --programs` tries, and that compile."""
     row = attack_random(seed)

@@ -10,7 +10,7 @@ from mechgap.training.train import Engine
 def make_engine(name: str, *, devices: int | None = None, ray_address: str | None = None) -> Engine:
     """The engine of that name, ready to be given work."""
     if name == "local":
-        use_cores(devices or usable_cores())
+        use_cores(min(devices or usable_cores(), usable_cores()))
         _check_devices(devices)
         keep_compiled_programs()
         from mechgap.training.local import on_this_machine
