@@ -90,7 +90,15 @@ def attacked() -> str:
         for row in results("attack")["compiled"]
         if "refused" not in row
     ]
-    return "\n".join(rows) + "\n"
+    drawn = results("attack_programs")
+    pairs = sum(drawn["pairs"].values())
+    random = (
+        f"And random programs of the language (`attack.py --programs`): {drawn['programs']:,} were "
+        f"drawn, {drawn['compiled']:,} compile for some target, {pairs:,} pairs "
+        f"in all; of {drawn['graphs']:,} graphs {drawn['inside']:,} lie inside a certificate, and "
+        f"{drawn['missed_inside']} of these are missed."
+    )
+    return "\n".join([*rows, "", random]) + "\n"
 
 
 def training() -> str:
