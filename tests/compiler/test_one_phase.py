@@ -9,11 +9,14 @@ from changed_programs import changed, search
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.keeping import Keeping, keeping_of, own_flags, relaxes
+from mechgap.compiler.reading import Reading
+from mechgap.compiler.registers import Gated, registers
 from mechgap.compiler.target import TARGETS
 from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
 from mechgap.errors import InvalidInput
 from mechgap.lang import (
     Bool,
+    Float,
     GraphProgram,
     Phase,
     Pointer,
@@ -24,6 +27,7 @@ from mechgap.lang import (
     minimum,
     other,
     self,
+    where,
 )
 from mechgap.programs.library import LIBRARY, bellman_ford, bfs
 from mechgap.tasks.graphs import from_graphs
@@ -171,3 +175,22 @@ def test_pointers_are_compared_from_the_start():
     late = answering(phases=(first, second), **predicted)
     with pytest.raises(InvalidInput, match="mask-without-signal"):
         compile_program(late, TARGETS["stock"], Domain.regular(program, 8))
+
+
+def test_a_blocked_number_is_zero_however_many_flags_it_has():
+    """Where a node is blocked all units of its number are silent, whatever its other flags say."""
+    flags, x = [Bool(name) for name in "abcde"], Float("x")
+    asked = other.a & other.b & other.c & other.d & other.e & ~init.start
+    program = GraphProgram(
+        name="many", task="bfs", inputs={"idx": "pos", "start": "s"}, hidden=(*flags, x), init={},
+        select=minimum(other.idx), steps=2,
+        update={**{c.name: init.start for c in flags}, "x": where(asked, other.x + 0.25, 0)},
+        hints={f"{c.name}_h": c for c in (*flags, x)}, output={"x_o": x},
+    )  # fmt: skip
+    (gated,) = (r for r in registers(Reading(program), 1 / 8) if isinstance(r, Gated))
+
+    def blocked(name):
+        return (1.0, 1.0) if name.name == "start" else (0.0, 1.0)
+
+    assert len(gated.units) == 3
+    assert all(unit.before_relu.range(blocked)[1] <= 0 for unit in gated.units)

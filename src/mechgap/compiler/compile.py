@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from mechgap.compiler.certificate import Certificate
-from mechgap.compiler.constants import POINTER_SHARE, Race, decide, margin, slack
+from mechgap.compiler.constants import POINTER_SHARE, decide, margin, slack
 from mechgap.compiler.decoders import decoder
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.errors import Errors, balance, errors, of_totals
@@ -152,7 +152,6 @@ def compile_program(
     _check_masks(where, reading, off)
     itself = tells_itself(reading, target, hidden_size)
     decided = decide(reading, domain, m, off, state, itself)
-    _check_races(where, domain, decided.races)
     units = [part.unit for part in decided.units]
     layout = lay_out(reading, state, units, hidden_size, normed=norm is not None)
     config = target.config(hidden_size, domain.nodes, simplify_decoders)
@@ -173,6 +172,7 @@ def compile_program(
         numbers={name: each for name, each in off.numbers.items() if name in program.components},
         races=decided.races,
     )
+    _check_races(where, certificate)
     return Compiled(program, target, network, certificate, layout)
 
 
@@ -215,10 +215,10 @@ def _check_masks(where: str, reading: Reading, off: Errors) -> None:
             )
 
 
-def _check_races(where: str, domain: Domain, races: tuple[Race, ...]) -> None:
+def _check_races(where: str, certificate: Certificate) -> None:
     """Refuse a domain whose competing values are closer than can be told apart."""
-    carried = domain.steps * (domain.largest_value + domain.largest_weight)
-    certified = max(race.needs(domain.steps, carried) for race in races)
+    domain = certificate.domain
+    certified = certificate.value_gap(domain.steps)
     if domain.value_gap is not None and certified > domain.value_gap:
         raise InvalidInput(
             f"{where} with {domain.nodes} nodes and {domain.steps} steps: value_gap must be at "

@@ -184,7 +184,7 @@ def errors(
         size += abs(number.value.constant)
         flags = leak * sum(abs(value) for name, value in parts if reading.is_signal_flag(name.name))
         if isinstance(number, Gated):  # what blocks is a hint, which can leak
-            flags += leak * number.force * sum(map(abs, number.blocks.terms.values()))
+            flags += leak * number.block * sum(map(abs, number.blocks.terms.values()))
         if norm is None and not any("@" in name.name for name, _ in parts):
             plain = all(abs(value) == 1 for _, value in parts) and number.value.constant == 0
             terms = len(parts) + (0 if plain else 4)  # weights, products and the constant

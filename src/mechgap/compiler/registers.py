@@ -134,20 +134,24 @@ class Gated:
     """Exactly 0 where a node is not blocked, else at least 1."""
     force: float
     """A power of two, well above the value."""
-    signed: bool
-    """Whether `holds` can be below 0."""
+    lowest: float
+    """What `holds` can fall to."""
 
     @property
     def units(self) -> tuple[HiddenUnit, ...]:
         """The value, and one or two units that take it away where the flags do not hold."""
-        taken = -self.force * self.holds
-        blocked = -self.force * (4.0 if self.signed else 1.0) * self.blocks
+        taken, blocked = -self.force * self.holds, -self.block * self.blocks
         units = (
             HiddenUnit(self.name, 1.0, self.value + blocked),
             HiddenUnit(self.name, -1.0, self.value + taken + blocked),
             HiddenUnit(self.name, 1.0, taken + blocked),
         )
-        return units if self.signed else units[:2]
+        return units if self.lowest < 0 else units[:2]
+
+    @property
+    def block(self) -> float:
+        """What is taken where a node is blocked: more than the value and all that `holds` adds."""
+        return self.force * (1.0 - self.lowest)
 
     @property
     def is_exactly_zero(self) -> bool:
@@ -249,8 +253,8 @@ def _number(reading: Reading, i: int, name: str) -> Gated | Sum:
     holds = reading.conjunction([part for part in number.flags if part not in blocking], i)
     blocks = (Affine({}, 1.0) - reading.literal(part, i) for part in blocking)
     force = 2.0 ** ceil(log2(1.5 * largest))
-    signed = holds.range(reading.bounds)[0] < 0
-    return Gated(held(name, 0), value, holds, sum(blocks, Affine()), force, signed)
+    lowest = min(0.0, holds.range(reading.bounds)[0])
+    return Gated(held(name, 0), value, holds, sum(blocks, Affine()), force, lowest)
 
 
 def _blocks(reading: Reading, i: int, part: Expression) -> bool:
