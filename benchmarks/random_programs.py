@@ -1,5 +1,8 @@
 """Random programs of the language: small, valid, and of every form that a phase can have."""
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -43,6 +46,10 @@ def random_program(rng: Rng, name: str = "random") -> Program:
         program = _Maker(rng, name).program()
         if not list(problems(program)):
             return program
+
+
+def _all(parts: Iterable[Expression]) -> Expression:
+    return reduce(and_, dict.fromkeys(parts))
 
 
 class _Maker:
@@ -113,12 +120,13 @@ class _Maker:
         options = [*self._literals(), edge.link, ~edge.loop]
         if self.pointers:
             options.append(equal(other.p, own.idx))
-        parts = [self._one(*options) for _ in range(self.rng.integers(0, 4))]
-        parts = list(dict.fromkeys(parts))
-        mask = None
-        for part in parts:
-            mask = part if mask is None else mask & part
-        return mask
+        count = int(self.rng.integers(0, 4))
+        return _all(self._one(*options) for _ in range(count)) if count else None
+
+    def _conjunction(self, fewest: int, below: int) -> Expression:
+        """Some flags that must all hold."""
+        literals = self._literals()
+        return _all(self._one(*literals) for _ in range(self.rng.integers(fewest, below)))
 
     def _otherwise(self) -> Otherwise:
         return self._one(keep, own, *([own.p] if self.pointers else []))
@@ -128,13 +136,14 @@ class _Maker:
         mine, theirs = getattr(own, name), getattr(other, name)
         sent = [getattr(other, flag) for flag in self.flags]
         if name in self.flags:
-            literals = self._literals()
-            pair = self._one(*literals) & self._one(*literals)
-            return self._one(mine | theirs, theirs, mine | pair, pair, self._one(*literals))
+            literal = self._one(*self._literals())
+            all_of = self._conjunction(2, 5)
+            return self._one(mine | theirs, theirs, mine | all_of, all_of, literal)
         if name in self.pointers:
             return self._one(other.idx, other.idx, other.idx, theirs)
-        grown = [theirs + 0.25, theirs, mine + 0.01 * self._one(*sent)]
+        condition = self._conjunction(1, 4)
+        grown = [theirs + 0.25, theirs, mine + 0.01 * self._one(*sent), where(condition, theirs, 0)]
         if self.task == "bellman_ford":
             far = theirs + edge.weight
-            grown += [far, edge.weight, where(self._one(*sent), far, 0)]
+            grown += [far, edge.weight, where(condition, far, 0), where(condition, far, mine)]
         return self._one(*grown)

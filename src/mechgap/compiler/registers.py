@@ -252,7 +252,7 @@ def _number(reading: Reading, i: int, name: str) -> Gated | Sum:
     blocking = [part for part in number.flags if _blocks(reading, i, part)]
     holds = reading.conjunction([part for part in number.flags if part not in blocking], i)
     blocks = (Affine({}, 1.0) - reading.literal(part, i) for part in blocking)
-    force = 2.0 ** ceil(log2(1.5 * largest))
+    force = 2.0 ** ceil(log2(1.5 * largest)) if largest > 0 else 1.0  # a number may stay 0
     lowest = min(0.0, holds.range(reading.bounds)[0])
     return Gated(held(name, 0), value, holds, sum(blocks, Affine()), force, lowest)
 
