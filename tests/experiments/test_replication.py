@@ -36,6 +36,7 @@ from mechgap.measures.run import measure_run
 from mechgap.measures.snapshot import MechanismSeen, Seen, Snapshot
 from mechgap.report.paper import paper_number
 from mechgap.training.store import Notes, Observation, Store
+from mechgap.typed import plain
 from untrained_runs import untrained_run
 
 PROJECT = Path(__file__).parents[2]
@@ -95,9 +96,10 @@ def test_numbers_are_the_runs(measured):
     assert kept is not None
     with Store.reading(measured / "runs" / "bfs") as store:
         rows = store.seeds()
-    assert kept["seed"] == [row.seed for row in rows]
-    assert kept["accuracy"] == pytest.approx([row.test_of_best for row in rows], rel=1e-5)
-    assert [row["seed"] for row in kept["measures"]["seeds"]] == kept["seed"]
+    assert kept.seed == tuple(row.seed for row in rows)
+    assert kept.accuracy == pytest.approx([row.test_of_best for row in rows], rel=1e-5)
+    assert kept.measures is not None
+    assert tuple(row.seed for row in kept.measures.seeds) == kept.seed
     (measured / "results" / "broken.json").write_text("{")
     with pytest.raises(InvalidInput, match=r"broken\.json"):
         load_numbers(measured / "results", "broken")
@@ -134,11 +136,12 @@ def test_correlations_stand_beside_the_papers():
     assert kept is not None
     table = shown_table("correlations", RESULTS)
     assert {len(row) for row in table.rows} == {len(table.head)}
-    rows = kept["measures"]["seeds"]
-    accuracy = [row["accuracy"] for row in rows]
+    assert kept.measures is not None
+    rows = kept.measures.seeds
+    accuracy = [row.accuracy for row in rows]
     values = {
-        "external": [row["external"] for row in rows],
-        "internal": [row["gaps"]["bfs"]["tv"] for row in rows],
+        "external": [row.external for row in rows],
+        "internal": [row.gaps["bfs"].tv for row in rows],
     }
     for row in table.data:
         kind, test = row["row"].split(", ")
@@ -156,9 +159,9 @@ def test_seeds_that_diverged_are_not_trained_again(tmp_path, monkeypatch, capsys
     """Their numbers cannot come: a run that is lost is not made anew for them."""
     kept = load_numbers(RESULTS, "bfs")
     assert kept is not None
-    lost = {str(seed): 17 for seed in kept["seed"][2:]}
-    first = {key: kept[key][:2] for key in ("seed", "accuracy", "accuracy_last")}
-    save_numbers(tmp_path, "bfs", {**kept, **first, "measures": None, "diverged": lost})
+    lost = {str(seed): 17 for seed in kept.seed[2:]}
+    first = {key: getattr(kept, key)[:2] for key in ("seed", "accuracy", "accuracy_last")}
+    save_numbers(tmp_path, "bfs", replace(kept, **first, measures=None, diverged=lost))
     found = standing(BFS, None, tmp_path / "runs", tmp_path)
     assert (found.state, found.to_train) == ("partly", ())
     table = AccuracyTable("A table", (Row("bfs", BFS),))
@@ -175,7 +178,7 @@ def test_seeds_above_the_paper_s_maximum_are_a_rank_test(tmp_path):
     kept = load_numbers(RESULTS, name)
     assert kept is not None
     for lowest, above in ((0.9273, 2), (0.9271, 1)):  # the paper's largest: 92.72
-        save_numbers(tmp_path, name, {**kept, "accuracy": [lowest, 0.99]})
+        save_numbers(tmp_path, name, replace(kept, accuracy=(lowest, 0.99)))
         table = shown_table("edge_info_ablation", tmp_path)
         (row,) = (r for r in table.data if r.get("population") == name)
         assert row["above_the_paper's_maximum"] == above
@@ -189,10 +192,10 @@ def test_a_contrast_is_what_an_ablation_asks(tmp_path):
     """Both rows lie above the paper's; what the change does is the same."""
     kept = load_numbers(RESULTS, "bellman_ford_edge_info")
     assert kept is not None
-    rows = {"edge_info_default": [0.9308, 0.9259, 0.9357], "edge_info": [0.9716, 0.9705, 0.9725]}
+    rows = {"edge_info_default": (0.9308, 0.9259, 0.9357), "edge_info": (0.9716, 0.9705, 0.9725)}
     for preset, accuracy in rows.items():
-        recipe = Population("bellman_ford", preset).recipe.data()
-        numbers = {**kept, "recipe": recipe, "accuracy": accuracy, "accuracy_last": accuracy}
+        recipe = Population("bellman_ford", preset).recipe
+        numbers = replace(kept, recipe=recipe, accuracy=accuracy, accuracy_last=accuracy)
         save_numbers(tmp_path, f"bellman_ford_{preset}", numbers)
     table = shown_table("edge_info_ablation", tmp_path)
     (found,) = (row for row in table.data if "contrast" in row)
@@ -296,20 +299,22 @@ def test_a_table_is_trained_shown_and_not_trained_twice(tmp_path, monkeypatch, c
     assert "to train: bfs_tiny_2_steps (2 seeds); about" in shown.err
     kept = load_numbers(tmp_path / "results", "bfs_tiny_2_steps")
     assert kept is not None
-    assert [row["seed"] for row in kept["measures"]["seeds"]] == [0, 1]
+    assert kept.measures is not None
+    assert [row.seed for row in kept.measures.seeds] == [0, 1]
     seen = kept_snapshots(tmp_path / "results", "bfs_tiny_2_steps")
     best, last = ([s for s in seen if s.which == which] for which in ("best", "step"))
-    assert [s.test.accuracy for s in best] == pytest.approx(kept["accuracy"], rel=1e-5)
-    assert [s.test.accuracy for s in last] == pytest.approx(kept["accuracy_last"], rel=1e-5)
+    assert [s.test.accuracy for s in best] == pytest.approx(kept.accuracy, rel=1e-5)
+    assert [s.test.accuracy for s in last] == pytest.approx(kept.accuracy_last, rel=1e-5)
     assert [s.step for s in last] == [2, 2]
-    for snapshot, row in zip(best, kept["measures"]["seeds"], strict=True):
-        assert snapshot.test.hints == pytest.approx(row["external"], rel=1e-4)
-        assert snapshot.hardened == pytest.approx(row["causal"]["tempered"]["hardened"], rel=1e-5)
-        for name, gap in row["gaps"].items():
+    for snapshot, row in zip(best, kept.measures.seeds, strict=True):
+        assert snapshot.test.hints == pytest.approx(row.external, rel=1e-4)
+        assert row.causal is not None
+        assert snapshot.hardened == pytest.approx(row.causal.tempered["hardened"], rel=1e-5)
+        for name, gap in row.gaps.items():
             for key in ("agreement", "misplaced", "tv"):
                 known = getattr(snapshot.test.mechanisms[name], key)
-                assert known == pytest.approx(gap[key], rel=1e-4, abs=1e-6)
-    between = kept["measures"]["solutions"]["mean_between"]["l1"]
+                assert known == pytest.approx(getattr(gap, key), rel=1e-4, abs=1e-6)
+    between = kept.measures.solutions.mean_between.l1
     reproduce("tiny", steps=2, **places)
     shown = capsys.readouterr()
     assert "to train" not in shown.err
@@ -322,19 +327,21 @@ def test_a_table_is_trained_shown_and_not_trained_twice(tmp_path, monkeypatch, c
     assert "bfs_tiny_2_steps: 1 seeds" in capsys.readouterr().err
     more = load_numbers(tmp_path / "results", "bfs_tiny_2_steps")
     assert more is not None
-    assert more["seed"] == [row["seed"] for row in more["measures"]["seeds"]] == [0, 1, 2]
-    assert more["accuracy"][:2] == kept["accuracy"]
-    assert more["measures"]["seeds"][:2] == kept["measures"]["seeds"]
-    assert more["measures"]["correlation"]["external"]["n"] == 3
+    assert more.measures is not None
+    assert more.seed == tuple(row.seed for row in more.measures.seeds) == (0, 1, 2)
+    assert more.accuracy[:2] == kept.accuracy
+    assert plain(more.measures.seeds[:2]) == plain(kept.measures.seeds)
+    assert more.measures.correlation.external is not None
+    assert more.measures.correlation.external.n == 3
     again = kept_snapshots(tmp_path / "results", "bfs_tiny_2_steps")
     assert [s.seed for s in again] == [0, 0, 1, 1, 2, 2]
     assert [s for s in again if s.seed < 2] == seen
     # Distances of all three, from fingerprints; of the first two they are what was measured.
     prints = kept_fingerprints(tmp_path / "results", "bfs_tiny_2_steps")["best"]
-    assert more["measures"]["solutions"]["seeds"] == len(prints) == 3
-    pair = solutions_of(tiny.shortened(2), {seed: prints[seed] for seed in (0, 1)})
-    assert pair.mean_between == pytest.approx(between, abs=0.05)
-    assert [each["seed"] for each in more["earlier"]] == [[0, 1]]
+    assert more.measures.solutions.seeds == len(prints) == 3
+    pair = solutions_of(tiny.shortened(2), {seed: prints[seed] for seed in (0, 1)}, None)
+    assert pair.mean_between.l1 == pytest.approx(between, abs=0.05)
+    assert [each.seed for each in more.earlier] == [(0, 1)]
     with Store.reading(tmp_path / "runs" / "bfs_tiny_2_steps") as store:
         assert [row.seed for row in store.seeds()] == [2]
 
@@ -366,7 +373,7 @@ def test_along_training_at_every_step(tmp_path):
 def test_numbers_of_another_recipe_are_not_joined(measured):
     kept = load_numbers(measured / "results", "bfs")
     assert kept is not None
-    new = {**kept, "seed": [7], "recipe": {**kept["recipe"], "train_steps": 1}}
+    new = replace(kept, seed=(7,), recipe=replace(kept.recipe, train_steps=1))
     with pytest.raises(InvalidInput, match="another recipe \\(it differs in train_steps\\)"):
         joined(kept, new)
 

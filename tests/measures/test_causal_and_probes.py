@@ -40,8 +40,7 @@ def found(compiled, data) -> Causal:
 
 
 def test_a_compiled_network_loses_nothing_with_the_true_attention(compiled, found):
-    forced = {each.mechanism: each for each in found.mechanisms}
-    mine = forced[compiled.program.name]
+    mine = found.mechanisms[compiled.program.name]
     assert found.own == mine.exact == 1
     assert set(mine.rows.values()) == {1.0}
     assert found.tempered == {"hardened": 1, "sharper": 1, "softer": 1}  # its logits are far apart
@@ -61,7 +60,7 @@ def test_a_compiled_network_uses_every_part_of_its_program(name, target):
     program = LIBRARY[name]
     compiled = compile_program(program, TARGETS[target], Domain.regular(program, 12))
     data = make_data("long", long_traces(program.task, 12, 8), [program])
-    (mine,) = causal(compiled.network, data).mechanisms
+    (mine,) = causal(compiled.network, data).mechanisms.values()
     parts = {(foil.phase, foil.part) for foil in mine.foils}
     assert {phase for phase, _ in parts} == set(range(program.selections))
     assert {part for _, part in parts} >= (
@@ -79,7 +78,7 @@ def test_a_part_that_a_network_does_not_read_is_idle(data):
     """An untrained network answers what it answers, whoever is attended to."""
     untrained = Network.initial(data.batch.task, jax.random.key(0), NetworkConfig(hidden_size=8))
     still = eqx.tree_at(lambda n: n.processor.value, untrained, replace_fn=_nothing)
-    for forced in causal(still, data).mechanisms:
+    for forced in causal(still, data).mechanisms.values():
         for foil in forced.foils:
             assert foil.right == foil.right_under_exact == foil.right_under_any
             assert foil.verdict == "cannot tell"

@@ -23,7 +23,15 @@ from mechgap.tasks.official import Split
 from mechgap.training.exchange import import_networks
 from mechgap.training.recipe import make_recipe
 from mechgap.training.store import Store
+from mechgap.typed import arrays
 from untrained_runs import SMALL, untrained_run
+
+
+def same(a, b):
+    """Whether two results hold the same numbers and arrays."""
+    left, right = arrays(a), arrays(b)
+    equal = [np.array_equal(left[k], right[k], equal_nan=left[k].dtype.kind == "f") for k in left]
+    return a.to_json() == b.to_json() and left.keys() == right.keys() and all(equal)
 
 
 @pytest.fixture(scope="module")
@@ -34,50 +42,50 @@ def folder(tmp_path_factory):
 def test_a_run_is_measured(folder, capsys):
     told = []
     results = measure_run(folder, tell=lambda *what: told.append(what))
-    numbers = results.numbers
-    assert [seed["seed"] for seed in numbers["seeds"]] == [0, 1, 2]
-    assert (results.mechanisms, numbers["reference"]) == (["bfs", "bfs_parent"], "bfs")
-    for row in [*numbers["seeds"], *numbers["yardsticks"].values()]:
-        assert {"accuracy", "graph_accuracy", "external"} <= row.keys()
-        for gap in row["gaps"]["test"].values():
-            assert gap["l1"] == pytest.approx(2 * gap["tv"], rel=1e-5)
-            assert gap["paper"] == pytest.approx(gap["l1"] / 6, rel=1e-5)
-            parts = sum(sum(kinds.values()) for kinds in gap["parts"].values())
-            assert parts == pytest.approx(gap["tv"], rel=1e-5)
+    assert list(results.seeds) == [0, 1, 2]
+    assert (results.mechanisms, results.reference) == (["bfs", "bfs_parent"], "bfs")
+    for row in [*results.networks, *results.yardsticks.values()]:
+        for gap in row.gaps["test"].values():
+            assert gap.l1 == pytest.approx(2 * gap.tv, rel=1e-5)
+            assert gap.paper == pytest.approx(gap.l1 / 6, rel=1e-5)
+            parts = sum(sum(kinds.values()) for kinds in gap.parts.values())
+            assert parts == pytest.approx(gap.tv, rel=1e-5)
     with Store.reading(folder) as store:
         rows = {row.seed: row for row in store.seeds()}
-    for seed in numbers["seeds"]:
-        assert seed["accuracy"] == pytest.approx(rows[seed["seed"]].test_of_best, abs=1e-6)
-        assert seed["causal"]["own"] == pytest.approx(seed["accuracy"], abs=1e-6)
-        gaps = seed["gaps"]["test"]
-        most = max(gap["agreement"] for gap in gaps.values())
-        assert gaps[seed["nearest"]]["agreement"] == most
-        assert seed["deep"]["mechanisms"].keys() == gaps.keys()
-    compiled = numbers["yardsticks"]["compiled"]
-    assert (compiled["accuracy"], compiled["graph_accuracy"], compiled["external"]) == (1, 1, 1)
-    assert compiled["deep"]["graph_accuracy"] == 1
-    assert compiled["gaps"]["test"]["bfs"]["tv"] < 1e-3
-    assert compiled["gaps"]["test"]["bfs"]["agreement"] == 1
-    foils = compiled["causal"]["mechanisms"]["bfs"]["foils"]
-    assert [(f["part"], f["verdict"]) for f in foils] == [("key", "used"), ("mask", "used")]
-    assert numbers["yardsticks"]["self"]["gaps"]["test"]["bfs"]["agreement"] == 0
-    closest = min(numbers["seeds"], key=lambda seed: seed["gaps"]["test"]["bfs"]["tv"])
-    to_compiled = numbers["solutions"]["closest_to_compiled"]
-    assert to_compiled["tv"] == closest["gaps"]["test"]["bfs"]["tv"]
-    correlated = numbers["correlation"]
-    for found in (correlated["external"], *correlated["tv"].values()):
-        assert found["n"] == 3
-        assert {"pearson_r", "pearson_p", "spearman_rho", "spearman_p"} <= found.keys()
-        assert "3 seeds" in found["warning"]
-    for name in ("mean_between", "closest_to_compiled"):
-        assert numbers["solutions"][name].keys() == {"paper", "l1", "tv"}
-    assert numbers["solutions"]["clusters"] == 1
+    for seed, network in results.seeds.items():
+        assert network.accuracy == pytest.approx(rows[seed].test_of_best, abs=1e-6)
+        assert network.causal is not None
+        assert network.deep is not None
+        assert network.causal.own == pytest.approx(network.accuracy, abs=1e-6)
+        gaps = network.gaps["test"]
+        assert network.nearest is not None
+        assert gaps[network.nearest].agreement == max(gap.agreement for gap in gaps.values())
+        assert network.deep.mechanisms.keys() == gaps.keys()
+    compiled = results.yardsticks["compiled"]
+    assert (compiled.accuracy, compiled.graph_accuracy, compiled.external) == (1, 1, 1)
+    assert compiled.deep is not None
+    assert compiled.causal is not None
+    assert compiled.deep.graph_accuracy == 1
+    assert compiled.gaps["test"]["bfs"].tv < 1e-3
+    assert compiled.gaps["test"]["bfs"].agreement == 1
+    foils = compiled.causal.mechanisms["bfs"].foils
+    assert [(foil.part, foil.verdict) for foil in foils] == [("key", "used"), ("mask", "used")]
+    assert results.yardsticks["self"].gaps["test"]["bfs"].agreement == 0
+    smallest = min(network.gaps["test"]["bfs"].tv for network in results.networks)
+    assert results.solutions.closest_to_compiled is not None
+    assert results.solutions.closest_to_compiled.tv == smallest
+    correlated = results.correlations
+    for found in (correlated.external, *correlated.tv.values()):
+        assert found is not None
+        assert found.n == 3
+        assert "3 seeds" in (found.warning or "")
+    assert results.solutions.clusters == 1
     assert ("seeds", 3, 3) in told
 
     again = load_results(folder)
-    assert again.numbers == json.loads(json.dumps(numbers))
-    assert again.series["seeds/0/gaps/test/bfs/parts_by_step"].shape[1:] == (3, 3)
-    assert again.series["solutions/distances"].shape == (3, 3)
+    assert same(again, results)
+    assert again.seeds[0].gaps["test"]["bfs"].parts_by_step.shape[1:] == (3, 3)
+    assert again.solutions.distances.shape == (3, 3)
     show_measures(again, folder)
     shown = capsys.readouterr().out
     assert "uniform attention" in shown
@@ -88,14 +96,14 @@ def test_the_command_prints_one_object(folder, capsys):
     measure(folder, as_json=True)
     shown = capsys.readouterr()
     found = json.loads(shown.out)
-    assert {"seeds", "yardsticks", "correlation", "solutions"} <= found.keys()
+    assert {"seeds", "yardsticks", "correlations", "solutions"} <= found.keys()
+    assert found["yardsticks"]["compiled"]["causal"]["mechanisms"]["bfs"]["foils"][0]["verdict"]
     assert {"uniform", "self", "untrained"} <= found["yardsticks"].keys()
     assert "measuring" in shown.err
 
 
 def test_last_parameters(folder):
-    last = measure_run(folder, "last").numbers
-    assert last["parameters"] == "last"
+    assert measure_run(folder, "last").parameters == "last"
     with pytest.raises(InvalidInput, match="unknown kind of parameters 'first'"):
         measure_run(folder, "first")
 
@@ -206,8 +214,8 @@ def test_diverged_seeds_are_left_out_and_named(folder, tmp_path, capsys):
     shutil.copytree(folder, copy)
     with sqlite3.connect(copy / "run.sqlite") as database:
         database.execute("UPDATE seeds SET state = 'diverged', diverged_at = 7 WHERE seed = 1")
-    numbers = measure_run(copy).numbers
-    assert [row["seed"] for row in numbers["seeds"]] == [0, 2]
-    assert numbers["diverged"] == [1]
+    results = measure_run(copy)
+    assert list(results.seeds) == [0, 2]
+    assert results.diverged == (1,)
     show_measures(load_results(copy))
     assert "diverged: seeds [1]" in capsys.readouterr().out

@@ -95,11 +95,11 @@ def test_as_many_steps_as_phases_are_compared_in_order(graphs):
 def test_forced_to_the_true_phases_a_compiled_search_loses_nothing(graphs, compiled):
     foiled = foiled_hints(graphs)
     found = causal(compiled.network, graphs, foiled)
-    (mine,) = found.mechanisms
+    (mine,) = found.mechanisms.values()
     assert found.own == mine.exact == found.tempered["hardened"] == 1
     assert found.fixed["self"] < 1
     single = Network.initial("dfs", jax.random.key(0), NetworkConfig(hidden_size=4))
-    assert causal(single, graphs, foiled).mechanisms == ()
+    assert causal(single, graphs, foiled).mechanisms == {}
 
 
 def test_examples_have_a_frame_for_every_phase(graphs):
@@ -114,15 +114,16 @@ def test_examples_have_a_frame_for_every_phase(graphs):
 def test_a_run_of_dfs_is_measured(steps, tmp_path):
     folder = untrained_run(tmp_path / "dfs", "dfs", seeds=(0, 1), nb_msg_passing_steps=steps)
     results = measure_run(folder)
-    numbers = results.numbers
-    assert numbers["seeds"][0]["nearest"] == "dfs"
-    compiled = numbers["yardsticks"]["compiled"]
-    assert (compiled["accuracy"], compiled["gaps"]["test"]["dfs"]["agreement"]) == (1, 1)
-    assert compiled["gaps"]["test"]["dfs"]["tv"] < 1e-3
-    assert (compiled["causal"]["mechanisms"]["dfs"]["exact"], compiled["causal"]["own"]) == (1, 1)
-    for seed in numbers["seeds"]:
-        assert 0 < seed["gaps"]["test"]["dfs"]["tv"] < 1
-        assert ("dfs" in seed["causal"]["mechanisms"]) == (steps == 3)
+    assert results.networks[0].nearest == "dfs"
+    compiled = results.yardsticks["compiled"]
+    assert (compiled.accuracy, compiled.gaps["test"]["dfs"].agreement) == (1, 1)
+    assert compiled.gaps["test"]["dfs"].tv < 1e-3
+    assert compiled.causal is not None
+    assert (compiled.causal.mechanisms["dfs"].exact, compiled.causal.own) == (1, 1)
+    for network in results.networks:
+        assert 0 < network.gaps["test"]["dfs"].tv < 1
+        assert network.causal is not None
+        assert ("dfs" in network.causal.mechanisms) == (steps == 3)
     shown = player(results)
     assert shown is not None
     assert shown["phases"] == 3

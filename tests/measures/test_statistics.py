@@ -121,12 +121,12 @@ def test_what_no_model_can_be_fitted_to():
 def test_one_cloud_is_one_cluster_and_two_are_two(count):
     rng = np.random.default_rng(count)
     cloud = rng.normal(size=(count, 30)) * np.linspace(3, 0.1, 30)
-    one = solutions(pdist(cloud, "cityblock"), count)
+    one = solutions(pdist(cloud, "cityblock"), count, nodes=64)
     assert one.clusters == 1
     assert one.one_cluster_p > 0.05
     assert one.clusters_at_default_cut > 1  # where a dendrogram would be coloured
     apart = cloud + 8.0 * (np.arange(count) % 2)[:, None]
-    two = solutions(pdist(apart, "cityblock"), count)
+    two = solutions(pdist(apart, "cityblock"), count, nodes=64)
     assert two.clusters == 2
     assert two.one_cluster_p <= 0.05
 
@@ -164,7 +164,7 @@ def test_clear_clusters_are_found():
     rng = np.random.default_rng(0)
     centres = np.repeat(10.0 * np.eye(3), 6, axis=0)
     points = centres + 0.1 * rng.normal(size=centres.shape)
-    found = solutions(pdist(points, "cityblock"), 18)
+    found = solutions(pdist(points, "cityblock"), 18, nodes=64)
     assert found.clusters == 3
     assert found.stability == pytest.approx(1)
     assert len({tuple(found.labels[6 * k : 6 * k + 6]) for k in range(3)}) == 3
@@ -173,14 +173,14 @@ def test_clear_clusters_are_found():
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_few_solutions(count):
-    found = solutions(np.ones(count * (count - 1) // 2), count)
+    found = solutions(np.ones(count * (count - 1) // 2), count, nodes=64)
     assert found.clusters == 1
     assert np.isnan(found.stability)
     assert found.distances.shape == (count, count)
 
 
 def test_equal_solutions_are_one_cluster():
-    assert solutions(np.zeros(10), 5).clusters == 1
+    assert solutions(np.zeros(10), 5, nodes=64).clusters == 1
 
 
 @given(st.lists(st.integers(1, 3), min_size=4, max_size=12).filter(lambda x: len(set(x)) > 1))

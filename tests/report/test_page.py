@@ -108,19 +108,19 @@ def test_the_answer_is_on_top(browser, page, run):
 def test_the_slider_shows_the_data(browser, page, run):
     opened = Opened(browser, page)
     results = load_results(run)
-    steps = int(results.series["examples/lengths"][0]) - 1
+    steps = int(results.examples["lengths"][0]) - 1
     assert steps > 2
     seen = []
     for step in (0, 1, steps - 1):
         opened.tab.eval_on_selector(
             "#step", f"s => {{ s.value = {step}; s.dispatchEvent(new Event('input')) }}"
         )
-        attention = results.series["seeds/0/examples/attention"][step, 0].astype(float)
+        attention = results.seeds[0].examples["attention"][step, 0].astype(float)
         wanted = drawable(attention)
         drawn = opened.arrows("learned")
         assert drawn.keys() == wanted.keys()
         assert all(abs(drawn[k] - wanted[k]) < 2e-3 for k in wanted)
-        senders = results.series[f"examples/senders/{_first_mechanism(opened)}"][step, 0]
+        senders = results.examples[f"senders/{_first_mechanism(opened)}"][step, 0]
         exact = {(i, int(j)): 1.0 for i, j in enumerate(senders) if i != j}
         assert opened.arrows("compiled") == exact
         seen.append(drawn)
@@ -134,11 +134,11 @@ def _first_mechanism(opened):
 
 def test_wrong_predictions_are_marked(browser, page, run):
     opened = Opened(browser, page)
-    series = load_results(run).series
-    wrong = np.zeros(series["examples/inputs/pos"].shape[1], bool)
+    results = load_results(run)
+    wrong = np.zeros(results.examples["inputs/pos"].shape[1], bool)
     for hint in ("pi_h", "reach_h"):
-        said = series[f"seeds/0/examples/hints/{hint}"][0, 0]
-        wrong |= said != series[f"examples/hints/{hint}"][1, 0]
+        said = results.seeds[0].examples[f"hints/{hint}"][0, 0]
+        wrong |= said != results.examples[f"hints/{hint}"][1, 0]
     marked = opened.tab.eval_on_selector_all(
         "#learned .node.wrong", "all => all.map(n => +n.dataset.node)"
     )
@@ -193,11 +193,11 @@ def test_names_are_not_markup(browser, page):
 @pytest.mark.slow
 def test_without_a_compiled_program(tmp_path, browser, capsys):
     simple = a_run(tmp_path / "dfs", "dfs_simplified", (0,))
-    numbers = load_results(simple).numbers
-    assert numbers["seeds"][0]["gaps"]["test"] == {}
-    assert numbers["seeds"][0]["external"] > 0
-    assert numbers["correlation"]["tv"] == {}
-    assert numbers["solutions"]["closest_to_compiled"] is None
+    results = load_results(simple)
+    assert results.networks[0].gaps["test"] == {}
+    assert results.networks[0].external > 0
+    assert results.correlations.tv == {}
+    assert results.solutions.closest_to_compiled is None
     show_measures(load_results(simple))
     assert "no compiled program" in capsys.readouterr().out
     opened = Opened(browser, write_page(simple))
@@ -208,10 +208,10 @@ def test_without_a_compiled_program(tmp_path, browser, capsys):
 @pytest.mark.slow
 def test_without_traces(tmp_path, browser):
     silent = a_run(tmp_path / "none", "bellman_ford", (0,), hint_mode="none")
-    numbers = load_results(silent).numbers
-    assert numbers["seeds"][0]["external"] is None
-    assert numbers["correlation"]["external"] is None
-    assert numbers["seeds"][0]["gaps"]["test"]["bellman_ford"]["tv"] > 0
+    results = load_results(silent)
+    assert not results.has_traces
+    assert results.correlations.external is None
+    assert results.networks[0].gaps["test"]["bellman_ford"].tv > 0
     show_measures(load_results(silent))
     opened = Opened(browser, write_page(silent))
     assert opened.complaints == []
@@ -227,16 +227,16 @@ def test_training_curves(run):
 def test_the_answer_says_what_was_found(run):
     results = load_results(run)
     text = answer(results)
-    seeds, yardsticks = results.numbers["seeds"], results.numbers["yardsticks"]
-    accuracy = np.mean([s["accuracy"] for s in seeds])
+    networks = results.networks
+    accuracy = np.mean([network.accuracy for network in networks])
     assert text.startswith(f"3 learned networks: {100 * accuracy:.1f} % of outputs right")
-    mechanism = max(("bfs", "bfs_parent"), key=[s["nearest"] for s in seeds].count)
-    chance = yardsticks["uniform"]["gaps"]["test"][mechanism]["agreement"]
+    mechanism = max(("bfs", "bfs_parent"), key=[n.nearest for n in networks].count)
+    chance = results.yardsticks["uniform"].gaps["test"][mechanism].agreement
     assert f"(by chance {100 * chance:.1f} %)" in text
     for measure in ("agreement", "misplaced", "tv"):
-        value = np.mean([s["gaps"]["test"][mechanism][measure] for s in seeds])
+        value = np.mean([getattr(n.gaps["test"][mechanism], measure) for n in networks])
         assert f"{100 * value:.1f} %" in text, measure
-    hardened = np.mean([s["causal"]["tempered"]["hardened"] for s in seeds])
+    hardened = np.mean([n.causal.tempered["hardened"] for n in networks if n.causal])
     assert f"their own attention gives {100 * hardened:.1f} %" in text
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mechgap.errors import InvalidInput
-from mechgap.measures.population import compile_reference
+from mechgap.measures.reference import compile_reference
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
 from mechgap.network.trace import run
@@ -57,7 +57,7 @@ def test_attention_error_is_the_mean_over_what_counts():
 
 
 def test_a_compiled_network_has_no_attention_error():
-    compiled = compile_reference(make_recipe("bellman_ford"), 9)
+    compiled = compile_reference(make_recipe("bellman_ford"), 9).compiled
     assert compiled is not None
     batch = sample("bellman_ford", jax.random.key(3), batch_size=16, nodes=9, random_pos=False)
     compiled.check_inputs(batch)

@@ -61,7 +61,7 @@ def gap(
         results = measured_run(folder, shown.tell)
     page = write_page(folder, compiled)
     if as_json:
-        print(json.dumps({"answer": answer(results), "page": str(page), **results.numbers}))
+        print(json.dumps({"answer": answer(results), "page": str(page), **results.to_json()}))
         return
     print(answer(results))
     print(f"page: {page} ({time.monotonic() - began:.0f} s in all)")

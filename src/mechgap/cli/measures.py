@@ -29,7 +29,7 @@ def measure(
         margins = Margins(scalar=scalar_margin, binary=binary_margin)
         results = measure_run(folder, which, margins=margins, tell=steps.tell)
     if as_json:
-        print(json.dumps(results.numbers))
+        print(json.dumps(results.to_json()))
     else:
         show_measures(results, folder)
 

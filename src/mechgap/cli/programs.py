@@ -188,10 +188,7 @@ def verify_command(
         batch = fresh_graphs(compiled.program, size, graphs, seed)
     found = verify(compiled, batch)
     if as_json:
-        from dataclasses import asdict
-
-        said = {"exact": found.exact, "verdict": found.verdict.value, "sentence": found.sentence}
-        print(json.dumps({**said, **asdict(found)}))
+        print(json.dumps(found.to_json()))
     else:
         from mechgap.report.compiled import show, verification_view
 

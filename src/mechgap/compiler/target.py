@@ -34,6 +34,24 @@ class Target:
             simplify_decoders=simplify_decoders,
         )
 
+    @staticmethod
+    def of(config: NetworkConfig) -> "Target":
+        """The target of a network's architecture: one of the named ones if it is one of them."""
+        full = config.processor_type == "gatv2_full"
+        options = (config.use_edge_info, config.use_pre_att_bias, config.use_ln, full)
+        for target in TARGETS.values():
+            if options == target.options:
+                return target
+        words = {"full": full, "edges": options[0], "bias": options[1], "ln": options[2]}
+        name = "-".join(word for word, has in words.items() if has) or "stock"
+        return Target(name, "the architecture of a recipe", *options)
+
+    @property
+    def options(self) -> tuple[bool, bool, bool, bool]:
+        """Edge information, bias, layer norm, attention to all."""
+        return (self.edge_information, self.pre_attention_bias, self.layer_norm,
+                self.full_attention)  # fmt: skip
+
 
 TARGETS: Mapping[str, Target] = MappingProxyType(
     {

@@ -9,7 +9,7 @@ is reported with its reason.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -25,6 +25,7 @@ from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.tasks.specs import get_task
+from mechgap.typed import plain
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,12 @@ class Verification:
     unlike_trace_inside: int
     """On how many graphs the program is not the task's algorithm, of those inside."""
     first: Disagreement | None
+
+    ALSO_TOLD: ClassVar = ("exact", "verdict", "sentence")
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, with the verdict."""
+        return plain(self)
 
     @property
     def verdict(self) -> Verdict:

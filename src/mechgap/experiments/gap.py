@@ -3,52 +3,190 @@
 Everything is kept in one run folder. Running it again goes on where it was, and does nothing twice.
 """
 
+import time
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from typing import Any
 
-from mechgap.compiler.compile import Compiled
+from mechgap.compiler.target import Target
 from mechgap.compiler.verify import Verification, fresh_graphs, verify
 from mechgap.errors import InvalidInput
-from mechgap.measures.population import Tell, compile_reference
+from mechgap.experiments.size import Size, gap_size
+from mechgap.measures.reference import Reference, compile_reference
 from mechgap.measures.results import Results, load_results
 from mechgap.measures.run import measure_run
+from mechgap.measures.snapshot import STEPS, Observer
 from mechgap.programs.library import mechanisms
+from mechgap.report.answer import answer
 from mechgap.report.page.page import write_page
 from mechgap.tasks.specs import TASKS
-from mechgap.training.recipe import Recipe
-from mechgap.training.store import Store
+from mechgap.training.engines import make_engine
+from mechgap.training.recipe import Recipe, make_recipe
+from mechgap.training.run import Run
+from mechgap.training.train import Tell, Watcher, snapshots_at, train
 
 NODES = 64
 VERIFIED_GRAPHS = 64
 
 
-def compile_and_verify(recipe: Recipe) -> tuple[Compiled, Verification]:
-    """The task's compiled network, checked on new graphs of the test set's size."""
-    compiled = compile_reference(recipe, NODES)
-    if compiled is None:
-        known = [task for task in TASKS if mechanisms(task)]
+@dataclass(frozen=True)
+class GapReport:
+    """What the main job found."""
+
+    folder: Path
+    """The run folder, which holds everything."""
+    reference: Reference
+    """The compiled network, or why there is none."""
+    verification: Verification | None
+    """Whether the compiled network is exact."""
+    results: Results
+    """All that was measured."""
+    page: Path
+    seconds: float
+    """How long it took."""
+
+    @property
+    def answer(self) -> str:
+        """What was found, in a few sentences."""
+        return answer(self.results)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "answer": self.answer,
+            "page": str(self.page),
+            "seconds": self.seconds,
+            "verification": self.verification and self.verification.to_json(),
+            **self.results.to_json(),
+        }
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.answer)}</p>{self.results._repr_html_()}"
+
+
+def gap(
+    task: str,
+    *,
+    seeds: int | None = None,
+    steps: int | None = None,
+    out: Path | str | None = None,
+    hidden_size: int = 128,
+    watcher: Watcher | None = None,
+) -> GapReport:
+    """Compile an algorithm, train networks on it, measure the gap, write a page about it.
+
+    Args:
+        task: A task, a program of the library, or ``file.py:name`` (a program file is Python code
+            that is run: use only files that you trust).
+        seeds: How many networks to train; with `steps`, what takes about five minutes on two
+            cores if not given.
+        steps: Training steps of each.
+        out: The run folder, ``gap-TASK`` if not given. An existing one is gone on with.
+        hidden_size: Hidden units of each network.
+        watcher: Is told how it goes, and can stop it.
+
+    Raises:
+        InvalidInput: there is no exact program of the task, or the folder holds another run.
+        Stopped: the watcher asked for it; what was trained is kept.
+    """
+    began = time.monotonic()
+    watcher = watcher or Watcher()
+    recipe = gap_recipe(task, hidden_size)
+    size = gap_size(recipe).with_(seeds, steps)
+    recipe = gap_recipe(task, hidden_size, size.steps)
+    folder = Path(out) if out is not None else Path(f"gap-{task.rpartition(':')[2]}")
+    engine = make_engine("local")
+    reference = compile_reference(recipe, NODES)
+    verification = _verified(reference)
+    watcher.say(reference_sentence(recipe, reference, verification))
+    watcher.say(_plan_sentence(task, folder, size))
+    looked = snapshots_at(recipe, STEPS, Observer)
+    train(recipe, range(size.seeds), folder, engine, snapshots=looked, watcher=watcher)
+    results = measured_run(folder, watcher.tell)
+    page = write_page(folder, reference.compiled)
+    seconds = time.monotonic() - began
+    return GapReport(folder, reference, verification, results, page, seconds)
+
+
+def gap_recipe(task: str, hidden_size: int = 128, steps: int | None = None) -> Recipe:
+    """The paper's recipe for a network that has the shape of the task's compiled program.
+
+    Of the architectures that the program fits into, the one most like dm-clrs's own; dm-clrs's own
+    where it fits into none.
+    """
+    given: dict[str, Any] = {"hidden_size": hidden_size}
+    given |= {} if steps is None else {"train_steps": steps}
+    usual = make_recipe(task, overrides=given)
+    if not usual.mechanisms:
+        known = [name for name in TASKS if mechanisms(name)]
         raise InvalidInput(
-            f"there is no compiled program for {recipe.task}, so there is no gap to measure. "
-            f"Choose one of {', '.join(known)}, or train and measure it: mechgap train"
+            f"there is no exact program of {usual.task}, so there is no gap to measure. "
+            f"Choose one of {', '.join(known)}, give a program of your own, or train and measure "
+            "it: mechgap train"
         )
-    return compiled, verify(compiled, fresh_graphs(compiled.program, NODES, VERIFIED_GRAPHS, 11))
+    program = usual.mechanisms[0]
+    processor = "gatv2_full" if program.sees_all else "gatv2"
+    for edges, norm in ((False, True), (False, False), (True, True), (True, False)):
+        shape = {
+            "nb_msg_passing_steps": program.selections,
+            "processor_type": processor,
+            "use_edge_info": edges,
+            "use_ln": norm,
+        }
+        recipe = make_recipe(task, overrides={**given, **shape})
+        found = compile_reference(recipe, NODES).compiled
+        if found is not None and found.target == Target.of(recipe.network_config):
+            return recipe
+    return usual
+
+
+def _verified(reference: Reference) -> Verification | None:
+    """The compiled network on new graphs of the test set's size."""
+    if reference.compiled is None:
+        return None
+    graphs = fresh_graphs(reference.compiled.program, NODES, VERIFIED_GRAPHS, 11)
+    return verify(reference.compiled, graphs)
+
+
+def reference_sentence(
+    recipe: Recipe, reference: Reference, verification: Verification | None
+) -> str:
+    """What was compiled and how exact it is, or every reason why nothing was."""
+    name = recipe.mechanisms[0].name
+    compiled = reference.compiled
+    if compiled is None or verification is None:
+        reasons = "; ".join(reference.refused)
+        return (
+            f"{name} fits into no architecture ({reasons}). Networks are trained and compared with "
+            "its own run; what needs a compiled network is left out"
+        )
+    shape = "" if reference.same_architecture else ", another shape than is trained"
+    return (
+        f"compiled {name} ({compiled.target.name}, {compiled.network.parameters:,} parameters"
+        f"{shape}): {verification.sentence}, every hint of every step"
+    )
+
+
+def _plan_sentence(task: str, folder: Path, size: Size) -> str:
+    return (
+        f"training {size.seeds} networks for {size.steps:,} steps each; a full run is: mechgap gap "
+        f"{task} --seeds 128 --steps 10000 --out {folder}-full"
+    )
 
 
 def measured_run(folder: Path, tell: Tell) -> Results:
     """A run's measures: those of an earlier time if they are of the seeds that are finished now."""
-    with Store.reading(folder) as store:
-        finished = [row.seed for row in store.seeds() if row.state == "finished"]
+    finished = [row.seed for row in Run.open(folder).finished]
     try:
         results = load_results(folder)
     except InvalidInput:
         return measure_run(folder, tell=tell)
-    measured = [row["seed"] for row in results.numbers["seeds"]]
-    same = measured == finished and results.numbers["parameters"] == "best"
+    same = list(results.seeds) == finished and results.parameters == "best"
     return results if same else measure_run(folder, tell=tell)
 
 
 def report_run(folder: Path, out: Path | None, tell: Tell) -> Path:
     """The page of any run; measured first if that has not been done."""
-    with Store.reading(folder) as store:
-        recipe = store.recipe
-    measured_run(folder, tell)
-    return write_page(folder, compile_reference(recipe, NODES), out)
+    results = measured_run(folder, tell)
+    return write_page(folder, compile_reference(results.recipe, NODES).compiled, out)

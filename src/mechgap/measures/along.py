@@ -7,13 +7,13 @@ when training time is the same.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from mechgap.measures.correlation import Correlation, correlation
 from mechgap.measures.mixed import MixedModel, mixed_model
-from mechgap.measures.plain import without_nan
 from mechgap.measures.snapshot import Seen, Snapshot
+from mechgap.typed import plain
 
 MEASURES = ("hints", "agreement", "misplaced", "tv")
 """What accuracy is held against."""
@@ -45,7 +45,7 @@ class Along:
 
     def data(self) -> dict[str, Any]:
         """As plain values."""
-        return without_nan(asdict(self))
+        return plain(self)
 
 
 def along_training(

@@ -19,7 +19,7 @@ and every α* beside its foils.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -74,6 +74,8 @@ class Foil:
     """With the foil in every step, share of outputs that name the foil that the node was last made
     to attend to, where that is not the answer; NaN where outputs are no pointers."""
 
+    ALSO_TOLD: ClassVar = ("verdict",)
+
     @property
     def verdict(self) -> str:
         """Whether the network uses this part of the mechanism."""
@@ -88,7 +90,6 @@ class Foil:
 class ForcedMechanism:
     """Accuracies of a network that is made to attend as a mechanism does."""
 
-    mechanism: str
     exact: float
     """α* in every row."""
     rows: Mapping[str, float]
@@ -108,8 +109,13 @@ class Causal:
     """Its own attention hardened to its largest entry, sharper and softer."""
     fixed: Mapping[str, float]
     """Uniform and self attention."""
-    mechanisms: tuple[ForcedMechanism, ...]
+    mechanisms: Mapping[str, ForcedMechanism]
     """Those whose phases fit the network's message-passing steps."""
+
+    @property
+    def without_mechanism(self) -> dict[str, float]:
+        """Accuracies under attention that has nothing to do with a mechanism, by name."""
+        return {"own": self.own, "floor": self.floor, **self.tempered, **self.fixed}
 
 
 def causal(network: Network, data: Data, foiled: Foiled | None = None) -> Causal:
@@ -135,11 +141,11 @@ def causal(network: Network, data: Data, foiled: Foiled | None = None) -> Causal
             name: float(right(nobody, some, value).score) for name, value in TEMPERATURES.items()
         },
         fixed={name: float(right(everybody, given).score) for name, given in fixed.items()},
-        mechanisms=tuple(
-            _forced(network, data, truth, foiled[truth.mechanism])
+        mechanisms={
+            truth.mechanism: _forced(network, data, truth, foiled[truth.mechanism])
             for truth in data.truths
             if can_force(network, data, truth.attention)
-        ),
+        },
     )
 
 
@@ -194,7 +200,6 @@ def _forced(
         ~truth.active & ~truth.updated,
     )
     return ForcedMechanism(
-        mechanism=truth.mechanism,
         exact=float(exact.score),
         rows={
             name: float(_right(network, data.batch, attending(truth.senders, rows)).score)

@@ -6,8 +6,8 @@ no assumption, and cannot be smaller than the number of orderings allows.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
@@ -35,9 +35,38 @@ class Correlation:
     warning: str | None
     """Why these numbers say little, if so."""
 
-    def data(self) -> dict[str, Any]:
-        """As plain values; what is not a number is None."""
-        return asdict(self)
+
+@dataclass(frozen=True)
+class Correlations:
+    """How accuracy goes with each measure of faithfulness, over the seeds of a population."""
+
+    external: Correlation | None
+    """Trace accuracy; None without hints."""
+    agreement: Mapping[str, Correlation]
+    """Agreement on updated rows, by mechanism."""
+    tv: Mapping[str, Correlation]
+    """The paper's gap, by mechanism."""
+
+    def listed(self) -> list[tuple[str, Correlation]]:
+        """Every correlation that was computed, with what accuracy is held against."""
+        traces = [] if self.external is None else [("hint accuracy", self.external)]
+        agreements = [(f"agreement with {name}", each) for name, each in self.agreement.items()]
+        return traces + agreements + [(f"tv to {name}", each) for name, each in self.tv.items()]
+
+
+def correlations(
+    accuracy: Sequence[float],
+    external: Sequence[float],
+    agreement: Mapping[str, Sequence[float]],
+    tv: Mapping[str, Sequence[float]],
+) -> Correlations:
+    """Accuracy against everything else, a number a seed each."""
+    has_traces = any(math.isfinite(value) for value in external)
+    return Correlations(
+        external=correlation(accuracy, external) if has_traces else None,
+        agreement={name: correlation(accuracy, values) for name, values in agreement.items()},
+        tv={name: correlation(accuracy, values) for name, values in tv.items()},
+    )
 
 
 def correlation(x: Sequence[float | None], y: Sequence[float | None]) -> Correlation:

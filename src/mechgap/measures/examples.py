@@ -1,7 +1,5 @@
 """A few graphs kept whole, to be looked at: what each network attends to and says, step by step."""
 
-from collections.abc import Mapping
-
 import jax.numpy as jnp
 import numpy as np
 
@@ -10,11 +8,10 @@ from mechgap.measures.internal import at_steps, compared_steps
 from mechgap.network.decoders import postprocess
 from mechgap.network.trace import Trace
 from mechgap.tasks.specs import Feature, Type
+from mechgap.typed import Arrays
 
 EXAMPLES = 4
 """How many graphs: the first of the set, which has the longest traces first."""
-
-Arrays = Mapping[str, np.ndarray]
 
 
 def example_graphs(data: Data) -> Arrays:

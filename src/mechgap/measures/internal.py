@@ -33,6 +33,7 @@ node that is no neighbour; what it attends there is a difference like any other,
 told as `off_graph`. Numbers are means over a graph's rows, then over graphs that have any.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -52,6 +53,8 @@ Counted = Bool[Array, "time batch receivers"]
 
 ROWS = ("updated", "unchanged", "inactive")
 KINDS = ("tie", "soft", "wrong")
+Parts = Mapping[str, Mapping[str, float]]
+"""What a gap is the sum of, by class of rows and kind."""
 
 
 class Headline(NamedTuple):
@@ -88,9 +91,9 @@ class Gap:
     """1 - entropy / log(number of neighbours): 1 is a decision, 0 is uniform."""
     off_graph: float
     """Share of attention on pairs that are no neighbours."""
-    rows: dict[str, int]
+    rows: Mapping[str, int]
     """How many rows of each class there are."""
-    parts: dict[str, dict[str, float]]
+    parts: Parts
     """What `tv` is the sum of, by class of rows and kind."""
     parts_by_step: Float[np.ndarray, "steps classes kinds"]
     agreement_by_step: Float[np.ndarray, "steps"]
@@ -105,14 +108,9 @@ class Gap:
         return self.parts_by_step.sum((1, 2))
 
     @property
-    def numbers(self) -> dict[str, Any]:
-        """All but the mechanism's name and the arrays, by name."""
-        return {k: v for k, v in vars(self).items() if isinstance(v, float | dict)}
-
-    @property
-    def series(self) -> dict[str, np.ndarray]:
-        """The arrays, by name."""
-        return {k: v for k, v in vars(self).items() if isinstance(v, np.ndarray)}
+    def part_array(self) -> Float[np.ndarray, "classes kinds"]:
+        """The parts as numbers."""
+        return part_array(self.parts)
 
     def plot(self) -> Any:
         """What the gap is made of at every step."""
@@ -129,7 +127,7 @@ class Gap:
         return figure
 
     def _repr_html_(self) -> str:
-        rows = [(name, f"{v:.4f}") for name, v in self.numbers.items() if isinstance(v, float)]
+        rows = [(name, f"{v:.4f}") for name, v in vars(self).items() if isinstance(v, float)]
         return html_table(["", ""], rows, f"gap to {self.mechanism}")
 
 
@@ -154,6 +152,11 @@ def as_parts(values: Float[np.ndarray, "classes kinds"]) -> dict[str, dict[str, 
         rows: {kind: float(values[i, k]) for k, kind in enumerate(KINDS)}
         for i, rows in enumerate(ROWS)
     }
+
+
+def part_array(parts: Parts) -> Float[np.ndarray, "classes kinds"]:
+    """The other way round."""
+    return np.array([[parts[rows][kind] for kind in KINDS] for rows in ROWS])
 
 
 def row_l1(a: Float[Array, "*rows senders"], b: Float[Array, "*rows senders"]) -> Array:

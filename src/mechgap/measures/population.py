@@ -4,29 +4,29 @@ Seeds are run one after the other; of each only numbers and short series are kep
 of its attention.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
-from mechgap.compiler.compile import Compiled, compile_program
-from mechgap.compiler.domain import Domain
-from mechgap.compiler.target import TARGETS
+from mechgap.compiler.compile import Compiled
 from mechgap.errors import InvalidInput
-from mechgap.measures.causal import Causal, accuracy_under, can_force, causal, run_forced
-from mechgap.measures.correlation import Correlation, correlation
+from mechgap.measures.causal import accuracy_under, can_force, causal, run_forced
+from mechgap.measures.correlation import correlations
 from mechgap.measures.data import LONG_NODES, Data, long_traces, make_data
-from mechgap.measures.examples import Arrays, example_graphs, example_run
+from mechgap.measures.examples import example_graphs, example_run
 from mechgap.measures.external import External, Margins, external
 from mechgap.measures.foiled import Foiled, foiled_hints
-from mechgap.measures.internal import Gap, internal_gap
-from mechgap.measures.probes import Probe, probes
-from mechgap.measures.snapshot import Observer, Seen
-from mechgap.measures.solutions import Solutions, solutions
+from mechgap.measures.internal import internal_gap
+from mechgap.measures.probes import probes
+from mechgap.measures.reference import compile_reference
+from mechgap.measures.results import NetworkMeasures, Results
+from mechgap.measures.snapshot import Observer
+from mechgap.measures.solutions import closest, solutions
 from mechgap.measures.yardsticks import fixed_yardsticks
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace, run
@@ -34,106 +34,13 @@ from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.scores import output_scores, right_graphs
 from mechgap.training.population import held_out, initial
+from mechgap.training.provenance import Provenance
 from mechgap.training.recipe import Recipe
+from mechgap.training.train import Tell
 
 UNTRAINED = 4
 """How many untrained networks the yardstick is the mean of."""
 TRAIN_GRAPHS = 32
-_YARDSTICK_TARGETS = ("stock-ln", "stock", "general", "full")
-
-
-@dataclass(frozen=True)
-class NetworkMeasures:
-    """What was measured of one network. Gaps are by data set, one per exact mechanism."""
-
-    accuracy: float
-    """On the test graphs."""
-    graph_accuracy: float
-    """Share of the test graphs with every output right."""
-    accuracy_by_sample: Float[np.ndarray, "samples"]
-    gaps: Mapping[str, tuple[Gap, ...]]
-    traces: Mapping[str, External]
-    """External measure on train, validation and test; empty without hints."""
-    deep: Seen | None = None
-    """On the deep graphs; None for attention that no network has."""
-    causal: Causal | None = None
-    """Accuracy on the test graphs with its own attention and with others."""
-    compiled_with_its_attention: float = float("nan")
-    """The compiled network's accuracy when given this network's attention."""
-    probes: Mapping[str, Probe] = field(default_factory=dict)
-    fingerprint: UInt8[np.ndarray, "entries"] | None = None
-    """Of its attention on the test graphs, to be compared with others."""
-    examples: Arrays = field(default_factory=dict)
-    """What it did on a few graphs of the `long` set."""
-
-    def nearest(self, data: str = "test") -> Gap | None:
-        """The gap to the mechanism that it agrees with most, of equals to the first, which is the
-        compiled one; None where none is known."""
-        return max(self.gaps.get(data, ()), key=lambda gap: gap.agreement, default=None)
-
-    def gap_to(self, mechanism: str, data: str = "test") -> Gap | None:
-        """The gap to one mechanism; None where that is not known."""
-        return next((gap for gap in self.gaps.get(data, ()) if gap.mechanism == mechanism), None)
-
-    @property
-    def external(self) -> float:
-        """Trace accuracy on the test graphs; NaN without hints."""
-        return self.traces["test"].accuracy if "test" in self.traces else float("nan")
-
-
-@dataclass(frozen=True)
-class Correlations:
-    """How accuracy goes with each measure of faithfulness, over the seeds of a population."""
-
-    external: Correlation | None
-    """Trace accuracy; None without hints."""
-    agreement: Mapping[str, Correlation]
-    """Agreement on updated rows, by mechanism."""
-    tv: Mapping[str, Correlation]
-    """The paper's gap, by mechanism."""
-
-
-@dataclass(frozen=True)
-class PopulationMeasures:
-    """What was measured of a population."""
-
-    recipe: Recipe
-    test_nodes: int
-    seeds: Mapping[int, NetworkMeasures]
-    yardsticks: Mapping[str, NetworkMeasures]
-    """uniform, self, untrained, and the compiled network. Accuracy and traces of the first two are
-    the compiled network's, forced to that attention."""
-    reference: str | None
-    """The mechanism that is compiled; None where none is known."""
-    correlations: Correlations
-    solutions: Solutions
-    examples: Arrays
-    """A few graphs of the `long` set."""
-
-    def closest_to(self, mechanism: str) -> tuple[int, Gap] | None:
-        """The seed with the smallest gap (tv) to a mechanism, and that gap."""
-        gaps = {seed: m.gap_to(mechanism) for seed, m in self.seeds.items()}
-        known = [(seed, gap) for seed, gap in gaps.items() if gap is not None]
-        return min(known, key=lambda item: item[1].tv, default=None)
-
-
-def correlations(
-    accuracy: Sequence[float],
-    external: Sequence[float | None],
-    agreement: Mapping[str, Sequence[float | None]],
-    tv: Mapping[str, Sequence[float | None]],
-) -> Correlations:
-    """Accuracy against everything else, a number a seed each."""
-    has_traces = any(value is not None and np.isfinite(value) for value in external)
-    return Correlations(
-        external=correlation(accuracy, external) if has_traces else None,
-        agreement={name: correlation(accuracy, values) for name, values in agreement.items()},
-        tv={name: correlation(accuracy, values) for name, values in tv.items()},
-    )
-
-
-Tell = Callable[[str, int, int], None]
-"""Called with what is being measured, how many are done, and of how many."""
 
 
 def measure_population(
@@ -141,10 +48,15 @@ def measure_population(
     networks: Iterator[tuple[int, Network]] | Sequence[tuple[int, Network]],
     count: int,
     *,
+    parameters: str = "best",
+    diverged: Sequence[int] = (),
     margins: Margins | None = None,
     tell: Tell = lambda *_: None,
-) -> PopulationMeasures:
-    """Measure networks that were trained with one recipe."""
+) -> Results:
+    """Measure networks that were trained with one recipe.
+
+    `parameters` says which of each seed these are, and `diverged` which seeds are left out.
+    """
     tell("compiling", 0, count)
     observer = Observer(recipe)
     # A pre-attention bias allows one size only.
@@ -154,9 +66,8 @@ def measure_population(
         "long": make_data("long", long_traces(recipe.posed, long_nodes), recipe.mechanisms),
     }
     traced = _traced(recipe)
-    compiled = compile_reference(
-        recipe, max(d.batch.nodes for d in (observer.test, *observer.deep))
-    )
+    largest = max(d.batch.nodes for d in (observer.test, *observer.deep))
+    compiled = compile_reference(recipe, largest).compiled
     foiled = foiled_hints(data["test"])
     seeds: dict[int, NetworkMeasures] = {}
     for seed, network in networks:
@@ -170,35 +81,35 @@ def measure_population(
     tell("yardsticks", count, count)
     yardsticks = _yardsticks(recipe, data, traced, margins, compiled, observer, foiled)
     tell("distances between solutions", count, count)
-    prints = [m.fingerprint for m in seeds.values() if m.fingerprint is not None]
+    everyone = list(seeds.values())
     names = [truth.mechanism for truth in data["test"].truths]
-    gaps = {name: [m.gap_to(name) for m in seeds.values()] for name in names}
-    return PopulationMeasures(
+    gaps = {name: [m.gaps["test"][name] for m in everyone] for name in names}
+    reference = compiled.program.name if compiled is not None else None
+    prints = [m.fingerprint for m in everyone if m.fingerprint is not None]
+    return Results(
         recipe=recipe,
-        test_nodes=data["test"].batch.nodes,
+        parameters=parameters,
+        diverged=tuple(diverged),
+        provenance=Provenance.now(),
+        reference=reference,
         seeds=seeds,
         yardsticks=yardsticks,
-        reference=compiled.program.name if compiled is not None else None,
         correlations=correlations(
-            [m.accuracy for m in seeds.values()],
-            [m.external for m in seeds.values()],
-            {name: [gap and gap.agreement for gap in each] for name, each in gaps.items()},
-            {name: [gap and gap.tv for gap in each] for name, each in gaps.items()},
+            [m.accuracy for m in everyone],
+            [m.external for m in everyone],
+            {name: [gap.agreement for gap in each] for name, each in gaps.items()},
+            {name: [gap.tv for gap in each] for name, each in gaps.items()},
         ),
-        solutions=solutions(observer.places.distances(np.stack(prints)), len(seeds)),
+        solutions=solutions(
+            observer.places.distances(np.stack(prints)),
+            len(seeds),
+            nodes=data["test"].batch.nodes,
+            closest=closest({s: m.gaps["test"][reference].tv for s, m in seeds.items()})
+            if reference
+            else None,
+        ),
         examples=example_graphs(data["long"]),
     )
-
-
-def compile_reference(recipe: Recipe, nodes: int) -> Compiled | None:
-    """The task's first mechanism, compiled for graphs of that size; None if there is none."""
-    for program in recipe.mechanisms[:1]:
-        for target in _YARDSTICK_TARGETS:
-            try:
-                return compile_program(program, TARGETS[target], Domain.regular(program, nodes))
-            except InvalidInput:
-                continue
-    return None
 
 
 def _traced(recipe: Recipe) -> dict[str, Batch]:
@@ -255,7 +166,7 @@ def _measure(
         graph_accuracy=float(jnp.mean(right_graphs(test.batch, trace.outputs))),
         accuracy_by_sample=_by_sample(test.batch, trace),
         gaps={
-            name: tuple(internal_gap(runs[name].attention, truth, d) for truth in d.truths)
+            name: {t.mechanism: internal_gap(runs[name].attention, t, d) for t in d.truths}
             for name, d in data.items()
         },
         traces=_traces(network, traced, margins, trace),
@@ -288,7 +199,7 @@ def _yardsticks(
     found = {}
     for name in ("uniform", "self"):
         gaps = {
-            key: tuple(internal_gap(fixed_yardsticks(d)[name], t, d) for t in d.truths)
+            key: {t.mechanism: internal_gap(fixed_yardsticks(d)[name], t, d) for t in d.truths}
             for key, d in data.items()
         }
         scored, whole, each, traces = float("nan"), float("nan"), np.zeros(0), {}

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from mechgap.errors import InvalidInput, unknown
 from mechgap.measures.external import Margins
-from mechgap.measures.population import Tell, measure_population
-from mechgap.measures.results import Results, results_of, save_results
+from mechgap.measures.population import measure_population
+from mechgap.measures.results import Results, save_results
 from mechgap.training.store import Store
+from mechgap.training.train import Tell
 
 
 def measure_run(
@@ -28,10 +29,14 @@ def measure_run(
                 f"'{folder}' has no finished seeds to measure (its seeds: {states}). Go on training"
             )
         networks = ((seed, store.network(seed, which)) for seed in finished)
-        measured = measure_population(
-            store.recipe, networks, len(finished), margins=margins, tell=tell
+        results = measure_population(
+            store.recipe,
+            networks,
+            len(finished),
+            parameters=which,
+            diverged=[row.seed for row in rows if row.state == "diverged"],
+            margins=margins,
+            tell=tell,
         )
-    diverged = [row.seed for row in rows if row.state == "diverged"]
-    results = results_of(measured, which, diverged)
     save_results(folder, results)
     return results

@@ -6,7 +6,7 @@ are small enough to be kept of all seeds that were ever trained; the networks ar
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from mechgap.errors import InvalidInput
 from mechgap.measures.causal import hardened_score
 from mechgap.measures.data import DEEP_NODES, Data, GroundTruth, deep_graphs, make_data
 from mechgap.measures.external import Margins, hits_by_sample, trace_hits
@@ -28,13 +27,13 @@ from mechgap.measures.internal import (
     compared_steps,
     headline_by_sample,
 )
-from mechgap.measures.plain import rounded, without_nan
 from mechgap.network.network import Network, unroll
 from mechgap.network.trace import run
 from mechgap.tasks.scores import output_scores, right_graphs
 from mechgap.training.population import test_graphs
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import Store
+from mechgap.typed import plain, rounded, typed
 
 BLOCK = 100
 """Deep graphs that are run at once."""
@@ -85,31 +84,12 @@ class Snapshot:
 
     def data(self) -> dict[str, Any]:
         """As plain values; what is not a number is None."""
-        return without_nan(asdict(self))
+        return plain(self)
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> "Snapshot":
         """From plain values."""
-        try:
-            sets = {name: _seen(data[name]) for name in ("test", "deep")}
-            test = sets["test"]
-            if test is None:
-                raise KeyError("test")
-            return Snapshot(
-                *(data["seed"], data["step"], data["which"]),
-                test=test,
-                deep=sets["deep"],
-                hardened=data["hardened"],
-            )
-        except (KeyError, TypeError) as error:
-            raise InvalidInput(f"this is not a snapshot's data: {error}") from error
-
-
-def _seen(data: Mapping[str, Any] | None) -> Seen | None:
-    if data is None:
-        return None
-    mechanisms = {name: MechanismSeen(**one) for name, one in data["mechanisms"].items()}
-    return Seen(**{**data, "mechanisms": mechanisms})
+        return typed(Snapshot, data)
 
 
 class Observer:
@@ -129,7 +109,7 @@ class Observer:
         """What training keeps of a network."""
         attention = run(network, self.test.batch).attention
         seen = self.see(network, attention)
-        text = json.dumps(rounded(without_nan(asdict(seen))), allow_nan=False)
+        text = json.dumps(rounded(plain(seen)), allow_nan=False)
         return text, self.fingerprint(attention).tobytes()
 
     def fingerprint(

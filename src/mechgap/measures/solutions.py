@@ -11,7 +11,10 @@ random subsets of the seeds, compared by the adjusted Rand index (1: the same cl
 would have it).
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -26,16 +29,52 @@ CLOUDS = 99
 
 
 @dataclass(frozen=True)
-class Solutions:
-    """How the solutions of a population lie to each other."""
+class Distance:
+    """A distance between attentions in the three normalisations."""
 
-    distances: Float[np.ndarray, "seeds seeds"]
-    """l1, between every two seeds."""
-    linkage: Float[np.ndarray, "merges 4"]
-    order: Int[np.ndarray, "seeds"]
-    """Seeds as the dendrogram has them."""
-    clusters: int
-    """1 where a single cloud explains the silhouette, or there are fewer than 4 seeds."""
+    paper: float
+    """The paper's formula: l1 over n² pairs."""
+    l1: float
+    """The mean of rows."""
+    tv: float
+    """Half of that, in [0, 1]: attention that would have to move."""
+
+    @staticmethod
+    def of(l1: float, nodes: int) -> "Distance":
+        """The three forms of an l1 distance.
+
+        >>> Distance.of(0.5, 4)
+        Distance(paper=0.125, l1=0.5, tv=0.25)
+        """
+        return Distance(l1 / nodes, l1, l1 / 2)
+
+
+FORMS = ("paper", "l1", "tv")
+PAPER_SAYS = {"mean_between": 0.009, "closest_to_compiled": 0.37}
+
+
+@dataclass(frozen=True)
+class BesidePaper:
+    """A number that the paper prints, and the form in which ours comes nearest to it."""
+
+    printed: float
+    nearest_form: str | None
+    ours_over_printed: float | None
+
+
+@dataclass(frozen=True)
+class Between:
+    """How the solutions of a population lie to each other and to the compiled one, as numbers."""
+
+    seeds: int
+    mean_between: Distance
+    """Of two different seeds; NaN if there is only one."""
+    closest_to_compiled: Distance | None
+    """The smallest gap of a seed to the compiled mechanism; None where there is none."""
+    closest_seed: int | None
+    clusters: int | None
+    """1 where a single cloud explains the silhouette, or there are fewer than 4 seeds; None in
+    numbers from before that was tested."""
     one_cluster_p: float
     """How often a single Gaussian cloud has as large a silhouette; NaN with fewer than 4 seeds."""
     silhouette: float
@@ -44,29 +83,64 @@ class Solutions:
     """Of that cut: mean adjusted Rand index over random subsets of four fifths of the seeds."""
     clusters_at_default_cut: int
     """Where dendrograms are usually coloured: 0.7 of the highest merge."""
-    labels: Int[np.ndarray, "seeds"]
+
+    ALSO_TOLD: ClassVar = ("paper",)
 
     @property
-    def mean_between(self) -> float:
-        """The mean l1 distance of two different seeds; NaN if there is only one."""
-        count = len(self.distances)
-        if count < 2:
-            return float("nan")
-        return float(self.distances.sum() / (count * (count - 1)))
+    def paper(self) -> dict[str, BesidePaper]:
+        """Both distances beside the paper's."""
+        return {name: _beside_paper(printed, getattr(self, name))
+                for name, printed in PAPER_SAYS.items()}  # fmt: skip
 
 
-def solutions(condensed: Float[np.ndarray, "pairs"], seeds: int) -> Solutions:
-    """Clusters of a population from its pairwise distances."""
+@dataclass(frozen=True)
+class Solutions(Between):
+    """The same, with the distances themselves."""
+
+    distances: Float[np.ndarray, "seeds seeds"]
+    """l1, between every two seeds."""
+    linkage: Float[np.ndarray, "merges 4"]
+    order: Int[np.ndarray, "seeds"]
+    """Seeds as the dendrogram has them."""
+    labels: Int[np.ndarray, "seeds"]
+
+
+def closest(gaps: Mapping[int, float]) -> tuple[int, float] | None:
+    """The seed with the smallest gap, and that gap; None without any.
+
+    >>> closest({0: 0.5, 1: 0.25})
+    (1, 0.25)
+    """
+    return min(gaps.items(), key=lambda item: item[1], default=None)
+
+
+def solutions(
+    condensed: Float[np.ndarray, "pairs"],
+    seeds: int,
+    *,
+    nodes: int,
+    closest: tuple[int, float] | None = None,
+) -> Solutions:
+    """Clusters of a population from its pairwise distances on graphs of so many nodes.
+
+    `closest` is the seed nearest to the compiled mechanism and its gap (tv).
+    """
+    to_compiled = None if closest is None else Distance.of(2 * closest[1], nodes)
+    told = {"seeds": seeds, "closest_to_compiled": to_compiled,
+            "closest_seed": None if closest is None else closest[0]}  # fmt: skip
     if seeds < 2:
+        nothing = float("nan")
         return Solutions(
+            **told,
+            mean_between=Distance.of(nothing, nodes),
+            clusters=1,
+            one_cluster_p=nothing,
+            silhouette=nothing,
+            stability=nothing,
+            clusters_at_default_cut=1,
             distances=np.zeros((seeds, seeds)),
             linkage=np.zeros((0, 4)),
             order=np.arange(seeds),
-            clusters=1,
-            one_cluster_p=float("nan"),
-            silhouette=float("nan"),
-            stability=float("nan"),
-            clusters_at_default_cut=1,
             labels=np.ones(seeds, int),
         )
     square = squareform(condensed)
@@ -76,16 +150,25 @@ def solutions(condensed: Float[np.ndarray, "pairs"], seeds: int) -> Solutions:
     labels = cut if chance < SIGNIFICANT else np.ones(seeds, int)
     at_cut = fcluster(tree, 0.7 * tree[:, 2].max(), "distance")
     return Solutions(
-        distances=square,
-        linkage=tree,
-        order=leaves_list(tree),
+        **told,
+        mean_between=Distance.of(float(square.sum() / (seeds * (seeds - 1))), nodes),
         clusters=int(labels.max()),
         one_cluster_p=chance,
         silhouette=silhouette,
         stability=_stability(square, cut),
         clusters_at_default_cut=int(at_cut.max()),
+        distances=square,
+        linkage=tree,
+        order=leaves_list(tree),
         labels=labels,
     )
+
+
+def _beside_paper(printed: float, ours: Distance | None) -> BesidePaper:
+    forms = {} if ours is None else {form: getattr(ours, form) for form in FORMS}
+    usable = {form: value for form, value in forms.items() if value > 0}  # not NaN either
+    nearest = min(usable, key=lambda f: abs(math.log(usable[f] / printed)), default=None)
+    return BesidePaper(printed, nearest, usable[nearest] / printed if nearest else None)
 
 
 def one_cluster_p(square: Float[np.ndarray, "seeds seeds"]) -> float:

@@ -21,11 +21,11 @@ from safetensors.numpy import load as load_tensors
 
 from mechgap.errors import InvalidInput
 from mechgap.measures.landscape import Plane, circle, grid, heights
-from mechgap.measures.population import Tell
 from mechgap.network.files import packed
 from mechgap.network.network import Network
 from mechgap.tasks.batch import Batch
 from mechgap.training.store import write_file
+from mechgap.training.train import Tell
 
 SETTINGS, ARRAYS = "landscape.json", "landscape.safetensors"
 NETWORKS = ("learned", "compiled", "initial")

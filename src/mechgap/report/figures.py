@@ -3,7 +3,7 @@
 Nothing is trained or measured here. Every figure is written as PDF (vector) and PNG.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ from scipy.cluster.hierarchy import dendrogram
 
 from mechgap.compiler.compile import Compiled
 from mechgap.errors import InvalidInput
+from mechgap.measures.correlation import Correlation
 from mechgap.measures.internal import stacked_parts
-from mechgap.measures.results import Results
+from mechgap.measures.results import NetworkMeasures, Results
 from mechgap.report.answer import nearest
-from mechgap.report.measures import part_array
 from mechgap.report.parameters import auxiliary_figure, main_figure
 from mechgap.report.style import SERIES, STYLE, save_in_both
 
@@ -39,20 +39,16 @@ def available_figures(
 ) -> dict[str, Callable[[], Figure]]:
     """Every figure that these results allow, by name, not drawn yet."""
     drawn: dict[str, Callable[[], Figure]] = {}
-    seeds = results.numbers["seeds"]
-    has_reference = bool(results.mechanisms)
-    has_traces = seeds[0]["external"] is not None
-    if has_reference or has_traces:
+    if results.mechanisms or results.has_traces:
         drawn["faithfulness"] = lambda: faithfulness(results)
-    if has_reference:
+    if results.mechanisms:
         drawn["gap_parts"] = lambda: gap_parts(results)
         drawn["internal_over_time"] = lambda: internal_over_time(results)
-    if has_reference and "examples/lengths" in results.series:
         drawn["attention_comparison"] = lambda: attention_comparison(results)
         drawn["attention_full"] = lambda: attention_full(results)
-    if has_traces:
+    if results.has_traces:
         drawn["traces_over_time"] = lambda: traces_over_time(results)
-    if len(seeds) > 2:
+    if len(results.seeds) > 2:
         drawn["solutions"] = lambda: between_solutions(results)
     if compiled is not None:
         drawn["parameters_main"] = lambda: main_figure(compiled)
@@ -80,39 +76,37 @@ def _figure(width: float, height: float) -> Iterator[Figure]:
 
 def faithfulness(results: Results) -> Figure:
     """Accuracy against hint accuracy, and against the gap in all rows and on updated ones."""
-    seeds, found = results.numbers["seeds"], results.numbers["correlation"]
-    panels: list[tuple[str, Callable[[Mapping[str, Any]], float | None], Any]] = []
-    if seeds[0]["external"] is not None:
-        panels.append(("hint accuracy (%)", lambda row: row["external"], found["external"]))
+    found = results.correlations
+    panels: list[tuple[str, Callable[[NetworkMeasures], float], Correlation | None]] = []
+    if results.has_traces:
+        panels.append(("hint accuracy (%)", lambda row: row.external, found.external))
     if results.mechanisms:
-        beside = results.numbers["reference"] or results.mechanisms[0]
+        beside = results.reference or results.mechanisms[0]
         panels.append((f"misplaced attention, all rows (tv to {beside}, %)",
-                       lambda row: row["gaps"]["test"][beside]["tv"],
-                       found["tv"].get(beside)))  # fmt: skip
+                       lambda row: row.gaps["test"][beside].tv, found.tv[beside]))  # fmt: skip
         panels.append((f"agreement on nodes that {beside} updates (%)",
-                       lambda row: row["gaps"]["test"][beside]["agreement"],
-                       found["agreement"].get(beside)))  # fmt: skip
+                       lambda row: row.gaps["test"][beside].agreement,
+                       found.agreement[beside]))  # fmt: skip
     with _figure(COLUMN * len(panels), 2.6) as figure:
         every = figure.subplots(1, len(panels), squeeze=False)[0]
         for axes, (label, of, correlated) in zip(every, panels, strict=True):
-            x, y = [100 * (of(s) or 0) for s in seeds], [100 * s["accuracy"] for s in seeds]
+            x = [100 * of(network) for network in results.networks]
+            y = [100 * network.accuracy for network in results.networks]
             axes.scatter(x, y, s=14, color=_LEARNED, label="learned", zorder=3)
-            for name, row in results.numbers["yardsticks"].items():
-                at = of(row)
-                if at is not None and row["accuracy"] is not None:
-                    axes.scatter(
-                        100 * at,
-                        100 * row["accuracy"],
-                        s=34,
-                        marker=_MARKERS[name],
-                        color=_COMPILED if name == "compiled" else _GREY,
-                        label=name,
-                        zorder=2,
-                    )
-            if correlated and correlated["pearson_r"] is not None:
+            for name, row in results.yardsticks.items():
+                axes.scatter(
+                    100 * of(row),
+                    100 * row.accuracy,
+                    s=34,
+                    marker=_MARKERS[name],
+                    color=_COMPILED if name == "compiled" else _GREY,
+                    label=name,
+                    zorder=2,
+                )
+            if correlated is not None and not np.isnan(correlated.pearson_r):
                 axes.set_title(
-                    f"r = {correlated['pearson_r']:.2f} (p = {correlated['pearson_p']:.2g}), "
-                    f"ρ = {correlated['spearman_rho']:.2f}, N = {correlated['n']}"
+                    f"r = {correlated.pearson_r:.2f} (p = {correlated.pearson_p:.2g}), "
+                    f"ρ = {correlated.spearman_rho:.2f}, N = {correlated.n}"
                 )
             axes.set_xlabel(label)
             axes.set_ylabel("test accuracy (%)")
@@ -123,21 +117,20 @@ def faithfulness(results: Results) -> Figure:
 
 def internal_over_time(results: Results) -> Figure:
     """What the gap is made of at every step of the algorithm, the mean of all seeds."""
-    seeds = results.numbers["seeds"]
     mechanism = nearest(results)
-    sets = list(seeds[0]["gaps"])
+    sets = list(results.networks[0].gaps)
     with _figure(COLUMN * len(sets), 2.8) as figure:
         panels = figure.subplots(1, len(sets), squeeze=False, sharey=True)[0]
         for axes, data in zip(panels, sets, strict=True):
-            name = f"gaps/{data}/{mechanism}/parts_by_step"
-            lines = np.stack([results.series[f"seeds/{s['seed']}/{name}"] for s in seeds])
+            each = [network.gaps[data][mechanism] for network in results.networks]
+            lines = np.stack([gap.parts_by_step for gap in each])
             steps = np.arange(1, lines.shape[1] + 1)
             below = np.zeros(len(steps))
             for part, colour, values in stacked_parts(np.nanmean(lines, 0)):
                 axes.bar(steps, 100 * values, bottom=below, color=colour, label=part)
                 below = below + 100 * values
             for yardstick in _YARDSTICKS:
-                values = 100 * results.series[f"{yardstick}/{name}"].sum((1, 2))
+                values = 100 * results.yardsticks[yardstick].gaps[data][mechanism].tv_by_step
                 axes.plot(steps, values, _MARKERS[yardstick], color=_GREY, ms=4,
                           label=f"{yardstick}, all parts")  # fmt: skip
             axes.set_title(f"{data} graphs, beside {mechanism}")
@@ -153,14 +146,13 @@ def internal_over_time(results: Results) -> Figure:
 
 def gap_parts(results: Results) -> Figure:
     """What the gap in all rows is made of, a bar a seed, beside attention that knows nothing."""
-    seeds, yardsticks = results.numbers["seeds"], results.numbers["yardsticks"]
-    people = {str(s["seed"]): s for s in seeds[:MOST_BARS]}
-    people |= {name: yardsticks[name] for name in _YARDSTICKS}
+    people = {str(seed): row for seed, row in list(results.seeds.items())[:MOST_BARS]}
+    people |= {name: results.yardsticks[name] for name in _YARDSTICKS}
     width = max(COLUMN, 0.22 * len(people) + 1)
     with _figure(width, 2.1 * len(results.mechanisms) + 0.7) as figure:
         panels = figure.subplots(len(results.mechanisms), 1, squeeze=False, sharex=True)[:, 0]
         for axes, mechanism in zip(panels, results.mechanisms, strict=True):
-            parts = np.array([part_array(r["gaps"]["test"][mechanism]) for r in people.values()])
+            parts = np.array([row.gaps["test"][mechanism].part_array for row in people.values()])
             below = np.zeros(len(people))
             for name, colour, values in stacked_parts(parts):
                 axes.bar(list(people), 100 * values, bottom=below, color=colour, label=name)
@@ -178,8 +170,7 @@ def gap_parts(results: Results) -> Figure:
 
 def attention_comparison(results: Results) -> Figure:
     """The closest seed's attention and the compiled one's on one graph, over its first steps."""
-    seed = results.numbers["solutions"]["closest_seed"]
-    mechanism = results.numbers["reference"]
+    seed, mechanism = _shown(results)
     learned, exact = _example(results, seed, mechanism)
     steps = min(len(learned), 5)
     rows = {"learned": learned, "compiled": exact, "difference": learned - exact}
@@ -200,8 +191,7 @@ def attention_comparison(results: Results) -> Figure:
 
 def attention_full(results: Results) -> Figure:
     """The compiled attention and the closest seed's over every step of one graph."""
-    seed = results.numbers["solutions"]["closest_seed"]
-    mechanism = results.numbers["reference"]
+    seed, mechanism = _shown(results)
     learned, exact = _example(results, seed, mechanism)
     steps = min(len(learned), MOST_STEPS)
     told = "every step" if steps == len(learned) else f"{steps} of {len(learned)} steps"
@@ -224,17 +214,23 @@ def attention_full(results: Results) -> Figure:
     return figure
 
 
+def _shown(results: Results) -> tuple[int, str]:
+    """The seed that comes closest to a mechanism, and that: the compiled one where there is one."""
+    mechanism = results.reference or results.mechanisms[0]
+    gaps = {seed: network.gaps["test"][mechanism].tv for seed, network in results.seeds.items()}
+    return min(gaps, key=lambda seed: gaps[seed]), mechanism
+
+
 def _example(results: Results, seed: int, mechanism: str) -> tuple[np.ndarray, np.ndarray]:
     """The first example's attention ``[steps, receivers, senders]``: learned, and exact.
 
     A mechanism that selects several times in a hint step has so many steps for each.
     """
-    lengths = np.maximum(1, results.series["examples/lengths"] - 1)
-    phases = len(results.series[f"examples/senders/{mechanism}"]) // int(lengths.max())
-    steps = phases * int(lengths[0])
-    learned = results.series[f"seeds/{seed}/examples/attention"][:steps, 0].astype(np.float32)
-    senders = results.series[f"examples/senders/{mechanism}"][:steps, 0]
-    return learned, np.eye(learned.shape[-1])[senders]
+    lengths = np.maximum(1, results.examples["lengths"] - 1)
+    senders = results.examples[f"senders/{mechanism}"]
+    steps = len(senders) // int(lengths.max()) * int(lengths[0])
+    learned = results.seeds[seed].examples["attention"][:steps, 0].astype(np.float32)
+    return learned, np.eye(learned.shape[-1])[senders[:steps, 0]]
 
 
 def _matrix(axes: Axes, values: np.ndarray, signed: bool) -> Any:
@@ -246,12 +242,11 @@ def _matrix(axes: Axes, values: np.ndarray, signed: bool) -> Any:
 
 def traces_over_time(results: Results) -> Figure:
     """Trace accuracy of every hint over each graph's own time; bands span all seeds."""
-    seeds = results.numbers["seeds"]
+    traces = [network.traces["test"] for network in results.networks]
     with _figure(COLUMN, 2.5) as figure:
         axes = figure.subplots()
-        for colour, hint in zip(SERIES, seeds[0]["traces"]["test"]["hints"], strict=False):
-            name = f"traces/test/{hint}"
-            lines = 100 * np.stack([results.series[f"seeds/{s['seed']}/{name}"] for s in seeds])
+        for colour, hint in zip(SERIES, traces[0].hints, strict=False):
+            lines = 100 * np.stack([each.over_time[hint] for each in traces])
             time = np.linspace(0, 1, lines.shape[1])
             axes.fill_between(time, lines.min(0), lines.max(0), color=colour, alpha=0.15, lw=0)
             axes.plot(time, lines.mean(0), color=colour, lw=1.8, label=hint)
@@ -264,12 +259,11 @@ def traces_over_time(results: Results) -> Figure:
 
 def between_solutions(results: Results) -> Figure:
     """Distances between all seeds in the order of Ward's dendrogram, which stands above."""
-    seeds = [s["seed"] for s in results.numbers["seeds"]]
-    order = results.series["solutions/order"]
-    distances = results.series["solutions/distances"][np.ix_(order, order)] / 2
+    seeds, found = list(results.seeds), results.solutions
+    distances = found.distances[np.ix_(found.order, found.order)] / 2
     with _figure(COLUMN, 4.1) as figure:
         top, below = figure.subplots(2, 1, height_ratios=[1, 3.6])
-        tree: Any = dendrogram(results.series["solutions/linkage"], no_plot=True)
+        tree: Any = dendrogram(found.linkage, no_plot=True)
         for x, y in zip(tree["icoord"], tree["dcoord"], strict=True):
             top.plot([(v - 5) / 10 for v in x], y, color=_GREY, lw=0.8)
         top.set_xlim(-0.5, len(seeds) - 0.5)
@@ -278,12 +272,12 @@ def between_solutions(results: Results) -> Figure:
         image = below.imshow(distances, cmap="viridis", aspect="auto")
         every = max(1, len(seeds) // 16)
         ticks = np.arange(0, len(seeds), every)
-        names = [str(seeds[i]) for i in order]
+        names = [str(seeds[i]) for i in found.order]
         below.set_xticks(ticks, [names[t] for t in ticks])
         below.set_yticks(ticks, [names[t] for t in ticks])
         below.set_xlabel("seed")
         below.set_ylabel("seed")
         figure.colorbar(image, ax=below, label="distance (tv)")
-        count = results.numbers["solutions"]["clusters"]
+        count = found.clusters
         top.set_title("one cluster" if count == 1 else f"{count} clusters")
     return figure

@@ -2,16 +2,27 @@
 
 import platform
 import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from mechgap import __version__
 
 
-def made_with() -> dict[str, Any]:
-    """Versions and commit, which every result records."""
-    return {"versions": _versions(), "commit": _commit()}
+@dataclass(frozen=True)
+class Provenance:
+    """With what a result was made, which every result records."""
+
+    versions: Mapping[str, str]
+    """Of Python, mechgap and the packages that compute."""
+    commit: str | None
+    """Of mechgap's own source; None if it is not run from a checkout."""
+
+    @staticmethod
+    def now() -> "Provenance":
+        """What is running."""
+        return Provenance(_versions(), _commit())
 
 
 def _versions() -> dict[str, str]:
@@ -21,7 +32,6 @@ def _versions() -> dict[str, str]:
 
 
 def _commit() -> str | None:
-    """The commit of mechgap's own source, if it is run from a checkout."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

@@ -32,7 +32,7 @@ from mechgap.network.files import load_network, network_bytes, packed
 from mechgap.network.network import Network
 from mechgap.network.pairwise import runs_natively
 from mechgap.training.population import Learner
-from mechgap.training.provenance import made_with
+from mechgap.training.provenance import Provenance
 from mechgap.training.recipe import Recipe, recipe_from, to_toml
 
 _SCHEMA = """
@@ -166,7 +166,7 @@ class Store:
                 "recipe": recipe.data(),
                 "chunk": chunk,
                 "native": [runs_natively(1)],
-                **made_with(),
+                **vars(Provenance.now()),
             }
             with self._db:
                 rows = [(name, json.dumps(value)) for name, value in made.items()]

@@ -73,6 +73,28 @@ class Watcher:
         """Asked after every report."""
         return False
 
+    def tell(self, what: str, done: int, of: int) -> None:
+        """Called with what is measured after training, how much is done, and of how much."""
+
+
+Tell = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and of how much."""
+
+
+class Telling(Watcher):
+    """Tells a function how everything goes, training in seed-steps."""
+
+    def __init__(self, tell: Tell):
+        self._tell = tell
+
+    def progress(self, standing: Progress) -> None:
+        """Training, as one thing among others."""
+        self._tell("training", standing.reached, standing.steps * standing.seeds)
+
+    def tell(self, what: str, done: int, of: int) -> None:
+        """Everything else."""
+        self._tell(what, done, of)
+
 
 class Stopped(Exception):
     """Training was asked to stop. Everything done so far is recorded."""

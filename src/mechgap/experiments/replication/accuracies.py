@@ -133,8 +133,8 @@ def _compared(population: Population, results: Path) -> _Compared:
     numbers = load_numbers(results, population.name)
     if numbers is None:
         return _Compared(population, paper, None, None, None, 0, None, None, ())
-    values = [100 * a for a in numbers["accuracy"]]
-    ours, last = Spread.of(values), Spread.of([100 * a for a in numbers["accuracy_last"]])
+    values = [100 * a for a in numbers.accuracy]
+    ours, last = Spread.of(values), Spread.of([100 * a for a in numbers.accuracy_last])
     as_long = population.recipe == population.full_recipe
     rank, above = None, 0
     if paper and paper.largest is not None and as_long:
@@ -143,7 +143,7 @@ def _compared(population: Population, results: Path) -> _Compared:
     return _Compared(
         *(population, paper, ours, last, min(values), above, rank),
         compare(ours, paper) if paper and as_long else None,
-        tuple(numbers["diverged"]),
+        tuple(numbers.diverged),
     )
 
 

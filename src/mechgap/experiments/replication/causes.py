@@ -1,16 +1,16 @@
 """The tables of causes: does a network use what it attends to?"""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import TableOfRows, measures_of
 from mechgap.experiments.replication.objectives import missing
 from mechgap.experiments.replication.rendering import Rendered
+from mechgap.measures.causal import Causal
 from mechgap.measures.internal import ROWS
-from mechgap.report.measures import FOIL_COLUMNS, flat, foil_name, verdicts
+from mechgap.report.measures import FOIL_COLUMNS, foil_name, known, verdicts
 
 _UNDER = ("own", "hardened", "sharper", "softer", "uniform", "self", "floor")
 
@@ -28,10 +28,12 @@ class CausalTable(TableOfRows):
             if not found:
                 rows.append((label, "-", mechanism, *["-"] * (len(head) - 4), "0"))
                 continue
-            numbers = {under: _mean([flat(c)[under] for c in found]) for under in _UNDER}
-            forced = [c["mechanisms"][mechanism] for c in found if mechanism in c["mechanisms"]]
-            numbers["exact"] = _mean([f["exact"] for f in forced])
-            numbers |= {f"exact in {r}": _mean([f["rows"][r] for f in forced]) for r in ROWS}
+            numbers = {
+                under: _mean([c.without_mechanism[under] for c in found]) for under in _UNDER
+            }
+            forced = [c.mechanisms[mechanism] for c in found if mechanism in c.mechanisms]
+            numbers["exact"] = _mean([f.exact for f in forced])
+            numbers |= {f"exact in {r}": _mean([f.rows[r] for f in forced]) for r in ROWS}
             rows.append((label, mechanism or "-", *map(_number, numbers.values()), str(len(found))))
             data.append({"row": label, "mechanism": mechanism, **numbers})
         return Rendered(name, self.caption, head, rows, self.remarks, data)
@@ -48,50 +50,48 @@ class FoilTable(TableOfRows):
                 "seeds")  # fmt: skip
         rows, data = [], []
         for label, mechanism, found in _people(self, results):
-            forced = [c["mechanisms"][mechanism] for c in found if mechanism in c["mechanisms"]]
-            forced = [f for f in forced if f["foils"]]
+            forced = [c.mechanisms[mechanism] for c in found if mechanism in c.mechanisms]
+            forced = [f for f in forced if f.foils]
             if not forced:
                 continue
-            for foils in zip(*(f["foils"] for f in forced), strict=True):
-                wrong = foil_name(foils[0], forced[0]["foils"])
-                numbers = {key: _mean([f[key] for f in foils]) for key in FOIL_COLUMNS}
+            for foils in zip(*(f.foils for f in forced), strict=True):
+                wrong = foil_name(foils[0], forced[0].foils)
+                numbers = {key: _mean([getattr(f, key) for f in foils]) for key in FOIL_COLUMNS}
                 rows.append(
-                    (label, mechanism, wrong, f"{foils[0]['cases']:,}",
+                    (label, mechanism, wrong, f"{foils[0].cases:,}",
                      *map(_number, numbers.values()), verdicts(foils), str(len(foils)))
                 )  # fmt: skip
                 data.append(
-                    {"row": label, "mechanism": mechanism, "part": foils[0]["part"],
-                     "phase": foils[0]["phase"], "cases": foils[0]["cases"], **numbers,
-                     "verdicts": [f["verdict"] for f in foils]}
+                    {"row": label, "mechanism": mechanism, "part": foils[0].part,
+                     "phase": foils[0].phase, "cases": foils[0].cases, **numbers,
+                     "verdicts": [f.verdict for f in foils]}
                 )  # fmt: skip
         return Rendered(name, self.caption, head, rows, self.remarks, data)
 
 
-def _people(
-    table: TableOfRows, results: Path
-) -> Iterator[tuple[str, str, Sequence[Mapping[str, Any]]]]:
+def _people(table: TableOfRows, results: Path) -> Iterator[tuple[str, str, Sequence[Causal]]]:
     """Every population with every mechanism, and the compiled network beside it.
 
     Where nothing is measured: nobody, and what is missing instead of the mechanism.
     """
     for row in table.rows:
         measures = measures_of(results, row.population)
-        known = [r for r in (measures or {"seeds": []})["seeds"] if r.get("causal")]
-        if measures is None or not known:
+        learned = [r.causal for r in measures.seeds if r.causal] if measures else []
+        if measures is None or not learned:
             yield row.label, missing(row.population, results), []
             continue
-        people = {row.label: [r["causal"] for r in known]}
-        compiled = measures["yardsticks"].get("compiled")
-        if compiled and compiled.get("causal"):
-            people[f"{row.population.task}, compiled"] = [compiled["causal"]]
+        people = {row.label: learned}
+        compiled = measures.yardsticks.get("compiled")
+        if compiled and compiled.causal:
+            people[f"{row.population.task}, compiled"] = [compiled.causal]
         for label, each in people.items():
-            for mechanism in each[0]["mechanisms"] or ("",):
+            for mechanism in each[0].mechanisms or ("",):
                 yield label, mechanism, each
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return 100 * sum(known) / len(known) if known else None
+def _mean(values: Sequence[float]) -> float | None:
+    each = known(values)
+    return 100 * sum(each) / len(each) if each else None
 
 
 def _number(value: float | None) -> str:

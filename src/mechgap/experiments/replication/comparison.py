@@ -134,16 +134,14 @@ def _compared(difference: float, error: float, freedom: float, margin: float) ->
     )
 
 
-def compare_correlations(
-    ours: tuple[float | None, int], theirs: tuple[float, int]
-) -> Comparison | None:
+def compare_correlations(ours: tuple[float, int], theirs: tuple[float, int]) -> Comparison | None:
     """Whether two coefficients, each with its seeds, differ: Fisher's z, in which it is told.
 
     None where there is no coefficient, or too few seeds for a test. The margin is 0.3, between a
     small and a medium correlation.
     """
     (r, n), (paper_r, paper_n) = ours, theirs
-    if r is None or n <= 3:
+    if math.isnan(r) or n <= 3:
         return None
     largest = 1 - 6 / (n**3 - n)  # all seeds in one order are 1 only as far as they can tell
     z = math.atanh(max(-largest, min(largest, r)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.experiments.replication.snapshots import kept_snapshots
 from mechgap.measures.along import Along, along_training
+from mechgap.measures.correlation import Correlation
 from mechgap.report.measures import p_value
 from mechgap.report.paper import CORRELATED_SEEDS
 
@@ -62,25 +64,17 @@ class CorrelationTable:
         for population in self.populations:
             measures = measures_of(results, population)
             if self.printed:  # the paper's: the trace, and the gap to what was compiled
-                found = measures and measures["correlation"]
-                reference = measures and measures["reference"]
-                internal = found and found["tv"].get(reference)
-                for kind, ours in (("external", found and found["external"]),
+                found = measures and measures.correlation
+                internal = found and measures and found.tv.get(measures.reference or "")
+                for kind, ours in (("external", found and found.external),
                                    ("internal", internal)):  # fmt: skip
                     rows += _both(population, kind, kind, self.printed[kind], ours)
             elif measures is None:
                 rows += _both(population, population.name, "", None, None)[:1]
             else:
-                for label, ours in _every(measures["correlation"]):
+                for label, ours in measures.correlation.listed():
                     rows += _both(population, f"{population.name}, {label}", label, None, ours)
         return rows
-
-
-def _every(found: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    listed = [("trace predicted", found["external"])]
-    for kind in ("agreement", "tv"):
-        listed += [(f"{kind} with {name}", each) for name, each in found[kind].items()]
-    return [(label, each) for label, each in listed if each is not None]
 
 
 def _both(
@@ -88,18 +82,18 @@ def _both(
     label: str,
     kind: str,
     printed: Mapping[str, float] | None,
-    found: Mapping[str, Any] | None,
+    found: Correlation | None,
 ) -> list[dict[str, Any]]:
     """One row for each coefficient."""
     rows = []
     for title, (key, test) in COEFFICIENTS.items():
         paper = printed and {"value": printed[key], "p": printed[f"{test}_p"]}
         ours = found and {
-            "value": found[key],
-            "p": found[f"{test}_p"],
-            "interval": found[f"{test}_interval"],
-            "seeds": found["n"],
-            "warning": found["warning"],
+            "value": getattr(found, key),
+            "p": getattr(found, f"{test}_p"),
+            "interval": getattr(found, f"{test}_interval"),
+            "seeds": found.n,
+            "warning": found.warning,
         }
         comparison: Comparison | None = None
         if paper and ours:
@@ -125,7 +119,7 @@ def _cells(row: Mapping[str, Any], judge: Judge) -> tuple[str, ...]:
     if not ours:
         return (row["row"], *theirs, "not measured", "-", "-", "0", "-")
     measured = (
-        "-" if ours["value"] is None else f"{ours['value']:.3f}",
+        "-" if isnan(ours["value"]) else f"{ours['value']:.3f}",
         p_value(ours["p"]),
         interval_text(ours["interval"]),
         str(ours["seeds"]),
@@ -134,10 +128,10 @@ def _cells(row: Mapping[str, Any], judge: Judge) -> tuple[str, ...]:
     return (row["row"], *theirs, *measured)
 
 
-def interval_text(interval: Sequence[float | None]) -> str:
+def interval_text(interval: Sequence[float]) -> str:
     """An interval, if there is one."""
     low, high = interval
-    return "-" if low is None or high is None else f"{low:.2f} … {high:.2f}"
+    return "-" if isnan(low) or isnan(high) else f"{low:.2f} … {high:.2f}"
 
 
 _ALONG = {
@@ -213,8 +207,4 @@ def _percent(value: float | None) -> str:
 def _r(found: Any) -> str:
     if found.pearson_r != found.pearson_r:
         return "-"
-    return f"{found.pearson_r:.2f} ({interval_text(_finite(found.pearson_interval))})"
-
-
-def _finite(interval: Sequence[float]) -> tuple[float | None, ...]:
-    return tuple(value if value == value else None for value in interval)
+    return f"{found.pearson_r:.2f} ({interval_text(found.pearson_interval)})"

@@ -15,7 +15,7 @@ from mechgap.experiments.replication.tables import (
     REGULARISED_BFS,
     STABILITY_ROWS,
 )
-from mechgap.measures.population import compile_reference
+from mechgap.measures.reference import compile_reference
 from mechgap.measures.results import load_results
 from mechgap.measures.snapshot import Snapshot, load_snapshots
 from mechgap.measures.surroundings import SETTINGS, load_landscape
@@ -90,7 +90,7 @@ def draw_paper_figures(runs: Path, out: Path) -> list[Path]:
             results = load_results(runs / population.name)
         except InvalidInput:  # not measured yet
             continue
-        drawings = available_figures(results, compile_reference(population.recipe, NODES))
+        drawings = available_figures(results, compile_reference(population.recipe, NODES).compiled)
         for figure in FIGURES:
             if population not in figure.populations or figure.drawing not in drawings:
                 continue

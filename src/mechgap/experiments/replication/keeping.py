@@ -7,7 +7,7 @@ from mechgap.experiments.replication.joining import joined, with_solutions
 from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.snapshots import keep_snapshots, kept_fingerprints
-from mechgap.measures.population import Tell
+from mechgap.training.train import Tell
 
 
 def keep_numbers(population: Population, runs: Path, results: Path, tell: Tell) -> None:

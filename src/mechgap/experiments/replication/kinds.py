@@ -4,6 +4,7 @@ A table is made from the numbers in `results/` alone. Where there are none yet, 
 would cost.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,11 +12,12 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.numbers import load_numbers
+from mechgap.experiments.replication.numbers import KeptMeasures, load_numbers
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
-from mechgap.measures.results import FORMS
+from mechgap.measures.solutions import FORMS
 from mechgap.report.paper import CLUSTERS
+from mechgap.typed import plain
 
 
 @runtime_checkable
@@ -120,35 +122,33 @@ class SolutionsTable:
         rows, data = [], []
         for population in self.populations:
             measures = measures_of(results, population)
-            found = measures and measures["solutions"]
-            data.append({"population": population.name, "ours": found})
-            seeds = "0"
-            if found:
-                seeds = str(found["seeds"])
+            found = measures and measures.solutions
+            data.append({"population": population.name, "ours": plain(found)})
+            seeds = str(found.seeds) if found else "0"
             for label, key in (
                 ("between learned", "mean_between"),
                 ("closest to compiled", "closest_to_compiled"),
             ):
                 ours = ("-",) * len(FORMS)
                 printed = "-"
-                if found and found[key]:
-                    ours = tuple(f"{found[key][form]:.4f}" for form in FORMS)
-                    printed = f"{found['paper'][key]['printed']}"
+                if found and (distance := getattr(found, key)):
+                    ours = tuple(f"{getattr(distance, form):.4f}" for form in FORMS)
+                    printed = f"{found.paper[key].printed}"
                 rows.append((f"{population.name}, {label}", printed, *ours, seeds))
             clusters = "-"
-            if found and found["clusters"] is not None:
-                chance = found["one_cluster_p"]
-                told = "" if chance is None else f" (one cloud: p = {chance:.2f})"
-                clusters = f"{found['clusters']}{told}"
+            if found and found.clusters is not None:
+                chance = found.one_cluster_p
+                told = "" if math.isnan(chance) else f" (one cloud: p = {chance:.2f})"
+                clusters = f"{found.clusters}{told}"
             rows.append((f"{population.name}, clusters", str(CLUSTERS), clusters, "-", "-", seeds))
         head = ("", "paper", "ours: L1/(t n²)", "L1/(t n)", "tv", "seeds")
         return Rendered(name, self.caption, head, rows, self.remarks, data)
 
 
-def measures_of(results: Path, population: Population) -> Mapping[str, Any] | None:
+def measures_of(results: Path, population: Population) -> KeptMeasures | None:
     """What was measured of a population; None where it was not."""
     numbers = load_numbers(results, population.name)
-    return None if numbers is None else numbers.get("measures")
+    return None if numbers is None else numbers.measures
 
 
 def not_run(population: Population) -> str:

@@ -8,13 +8,13 @@ from typing import Any
 from mechgap.experiments.landscape import around_run
 from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import Table
-from mechgap.experiments.replication.numbers import load_numbers, save_numbers
+from mechgap.experiments.replication.numbers import load_data, save_data
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
-from mechgap.measures.population import Tell
 from mechgap.measures.surroundings import Landscape, Settings, compute
 from mechgap.report.landscape import draw_landscape
 from mechgap.training.store import DATABASE
+from mechgap.training.train import Tell
 
 SEED = 0
 """Whose learned parameters are looked at."""
@@ -44,7 +44,7 @@ class FlatnessTable:
         rows, data = [], []
         pairs = "0"
         for population in self.populations:
-            kept = load_numbers(results, file_name(population))
+            kept = load_data(results, file_name(population))
             data.append({"row": population.name, "flatness": kept and kept["flatness"]})
             if kept is None:
                 rows.append((f"{population.name}: not computed", "-", "-", "-", "-", "-"))
@@ -80,7 +80,7 @@ def file_name(population: Population) -> str:
 
 def is_computed(population: Population, results: Path) -> bool:
     """Whether its landscape's numbers are known."""
-    return load_numbers(results, file_name(population)) is not None
+    return load_data(results, file_name(population)) is not None
 
 
 def make_landscapes(
@@ -99,6 +99,6 @@ def make_landscapes(
         draw_landscape(found, around.folder)
         numbers = {"settings": asdict(settings), "flatness": found.flatness()}
         numbers["settings"]["radii"] = list(settings.radii)
-        save_numbers(results, file_name(population), numbers)
+        save_data(results, file_name(population), numbers)
         made.append(found)
     return made

@@ -5,21 +5,100 @@ A file holds the recipe, versions, scores and measures of finished seeds. No wei
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from mechgap.errors import InvalidInput
-from mechgap.measures.plain import rounded
-from mechgap.measures.results import load_results
+from mechgap.measures.causal import Causal
+from mechgap.measures.correlation import Correlations
+from mechgap.measures.internal import Parts
+from mechgap.measures.results import NetworkMeasures, load_results
+from mechgap.measures.snapshot import Seen
+from mechgap.measures.solutions import Between
+from mechgap.training.recipe import Recipe, recipe_from
 from mechgap.training.store import DATABASE, Store, write_file
+from mechgap.typed import plain, rounded, typed
 
 FORMAT = 3
-_KEPT = ("accuracy", "graph_accuracy", "external", "nearest", "deep", "causal",
-         "compiled_with_its_attention")  # fmt: skip
-_KEPT_OF_GAPS = ("agreement", "agreement_strict", "misplaced", "tv", "sharpness", "parts")
 
 
-def numbers_of(folder: Path) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class KeptGap:
+    """What is kept of a gap; see `measures.internal.Gap`."""
+
+    agreement: float
+    agreement_strict: float
+    misplaced: float
+    tv: float
+    sharpness: float
+    parts: Parts = field(default_factory=dict)
+    """Empty in numbers from before it was told what a gap is made of."""
+
+
+@dataclass(frozen=True)
+class KeptNetwork:
+    """Of everything that was measured of a network, what is kept when it is gone."""
+
+    accuracy: float
+    graph_accuracy: float
+    external: float
+    nearest: str | None
+    deep: Seen | None
+    causal: Causal | None
+    compiled_with_its_attention: float
+    gaps: Mapping[str, KeptGap]
+    """On the test graphs, by mechanism."""
+
+
+@dataclass(frozen=True)
+class KeptSeed(KeptNetwork):
+    """The same of a learned network."""
+
+    seed: int
+
+
+@dataclass(frozen=True)
+class KeptMeasures:
+    """What is kept of a population's measures."""
+
+    parameters: str
+    reference: str | None
+    seeds: tuple[KeptSeed, ...]
+    yardsticks: Mapping[str, KeptNetwork]
+    correlation: Correlations
+    solutions: Between
+
+
+@dataclass(frozen=True)
+class Made:
+    """With what some seeds were made."""
+
+    seed: tuple[int, ...]
+    versions: Mapping[str, str]
+    commit: str | None
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A population's file. Columns have a value for each finished seed."""
+
+    recipe: Recipe
+    versions: Mapping[str, str]
+    commit: str | None
+    diverged: Mapping[str, int | None]
+    """At which step, by seed."""
+    seed: tuple[int, ...]
+    accuracy: tuple[float, ...]
+    """With the best parameters, by validation."""
+    accuracy_last: tuple[float, ...]
+    best_step: tuple[int | None, ...]
+    earlier: tuple[Made, ...] = ()
+    """What is not of the last run."""
+    measures: KeptMeasures | None = None
+
+
+def numbers_of(folder: Path) -> Numbers | None:
     """What is kept of a run; None while no seed is finished."""
     if not (folder / DATABASE).exists():
         return None
@@ -28,62 +107,89 @@ def numbers_of(folder: Path) -> dict[str, Any] | None:
     finished = [row for row in rows if row.state == "finished"]
     if not finished:
         return None
-    numbers: dict[str, Any] = {
-        "recipe": recipe.data(),
-        "versions": about["versions"],
-        "commit": about["commit"],
-        "diverged": {str(row.seed): row.diverged_at for row in rows if row.state == "diverged"},
-        "seed": [row.seed for row in finished],
-        "accuracy": [row.test_of_best for row in finished],
-        "accuracy_last": [row.test for row in finished],
-        "best_step": [row.best_step for row in finished],
-    }
+    columns = zip(*((r.seed, r.test_of_best, r.test, r.best_step) for r in finished), strict=True)
+    seed, accuracy, accuracy_last, best_step = columns
+    return Numbers(
+        recipe=recipe,
+        versions=about["versions"],
+        commit=about["commit"],
+        diverged={str(row.seed): row.diverged_at for row in rows if row.state == "diverged"},
+        seed=seed,
+        accuracy=accuracy,
+        accuracy_last=accuracy_last,
+        best_step=best_step,
+        measures=_measures(folder),
+    )
+
+
+def _measures(folder: Path) -> KeptMeasures | None:
     try:
-        measured = load_results(folder).numbers
+        results = load_results(folder)
     except InvalidInput:
-        return numbers
-    numbers["measures"] = {
-        "parameters": measured["parameters"],
-        "reference": measured["reference"],
-        "seeds": [{"seed": row["seed"], **_kept(row)} for row in measured["seeds"]],
-        "yardsticks": {name: _kept(row) for name, row in measured["yardsticks"].items()},
-        "correlation": measured["correlation"],
-        "solutions": measured["solutions"],
-    }
-    return numbers
+        return None
+    between = {f.name: getattr(results.solutions, f.name) for f in fields(Between)}
+    return KeptMeasures(
+        parameters=results.parameters,
+        reference=results.reference,
+        seeds=tuple(KeptSeed(seed=seed, **_kept(row)) for seed, row in results.seeds.items()),
+        yardsticks={name: KeptNetwork(**_kept(row)) for name, row in results.yardsticks.items()},
+        correlation=results.correlations,
+        solutions=Between(**between),
+    )
 
 
-def _kept(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Of everything that was measured of a network, what is kept when it is gone."""
+def _kept(row: NetworkMeasures) -> dict[str, Any]:
     gaps = {
-        mechanism: {key: gap[key] for key in _KEPT_OF_GAPS}
-        for mechanism, gap in row["gaps"]["test"].items()
+        mechanism: KeptGap(**{f.name: getattr(gap, f.name) for f in fields(KeptGap)})
+        for mechanism, gap in row.gaps["test"].items()
     }
-    return {**{key: row[key] for key in _KEPT}, "gaps": gaps}
+    return {f.name: getattr(row, f.name) for f in fields(KeptNetwork)} | {"gaps": gaps}
 
 
-def save_numbers(results: Path, name: str, numbers: Mapping[str, Any]) -> None:
+def save_numbers(results: Path, name: str, numbers: Numbers) -> None:
     """Write a population's file, whole or not at all."""
+    told = {f.name: getattr(numbers, f.name) for f in fields(Numbers)}
+    known = {k: v for k, v in plain(told).items() if v or k not in {"earlier", "measures"}}
+    save_data(results, name, {**known, "recipe": numbers.recipe.data()})
+
+
+def load_numbers(results: Path, name: str) -> Numbers | None:
+    """A population's numbers; None where there are none yet."""
+    data = load_data(results, name)
+    if data is None:
+        return None
+    try:
+        return typed(Numbers, {**data, "recipe": recipe_from(data.get("recipe", {}))})
+    except InvalidInput as error:
+        raise _unreadable(results / f"{name}.json", error) from error
+
+
+def save_data(results: Path, name: str, data: Mapping[str, Any]) -> None:
+    """Write a file of numbers, whole or not at all."""
     try:
         results.mkdir(parents=True, exist_ok=True)
-        text = _text({"format": FORMAT, **numbers})
+        text = _text({"format": FORMAT, **data})
         write_file(results / f"{name}.json", (text + "\n").encode())
     except OSError as error:
         raise InvalidInput(f"cannot write to '{results}': {error}") from error
 
 
-def load_numbers(results: Path, name: str) -> dict[str, Any] | None:
-    """A population's numbers; None where there are none yet."""
+def load_data(results: Path, name: str) -> dict[str, Any] | None:
+    """A file of numbers; None where there is none yet."""
     path = results / f"{name}.json"
     try:
-        numbers = json.loads(path.read_text())
+        data = json.loads(path.read_text())
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"'{path}' cannot be read ({error}). Remove it and run again") from error
-    if numbers.get("format") != FORMAT:
+        raise _unreadable(path, error) from error
+    if data.get("format") != FORMAT:
         raise InvalidInput(f"'{path}' is of another version of mechgap. Remove it and run again")
-    return numbers
+    return data
+
+
+def _unreadable(path: Path, error: Exception) -> InvalidInput:
+    return InvalidInput(f"'{path}' cannot be read ({error}). Remove it and run again")
 
 
 def _text(value: Any, indent: str = "") -> str:

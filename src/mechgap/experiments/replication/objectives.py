@@ -1,17 +1,17 @@
 """Tables of populations by accuracy and gaps: does the gap close?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import isnan
 from pathlib import Path
-from typing import Any
 
 from mechgap.experiments.replication.comparison import LEVEL, Spread, holm, permutation_p
 from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import Row, TableOfRows, measures_of, not_run
-from mechgap.experiments.replication.numbers import load_numbers
+from mechgap.experiments.replication.numbers import KeptNetwork, load_numbers
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
-from mechgap.report.measures import YARDSTICKS
+from mechgap.report.measures import YARDSTICKS, known
 
 COLUMNS = {
     "accuracy": "accuracy (%)",
@@ -24,14 +24,13 @@ COLUMNS = {
 }
 
 
-def values_of(row: Mapping[str, Any], mechanism: str | None) -> dict[str, float | None]:
-    """What was measured of one network beside one mechanism; None where it was not."""
-    gap = row["gaps"].get(mechanism, {})
-    causal = row.get("causal")
+def values_of(row: KeptNetwork, mechanism: str | None) -> dict[str, float]:
+    """What was measured of one network beside one mechanism; NaN where it was not."""
+    gap, nothing = row.gaps.get(mechanism or ""), float("nan")
     return {
-        **{key: row.get(key) for key in ("accuracy", "graph_accuracy", "external")},
-        **{key: gap.get(key) for key in ("agreement", "misplaced", "tv")},
-        "hardened": causal["tempered"]["hardened"] if causal else None,
+        **{key: getattr(row, key) for key in ("accuracy", "graph_accuracy", "external")},
+        **{key: getattr(gap, key, nothing) for key in ("agreement", "misplaced", "tv")},
+        "hardened": row.causal.tempered["hardened"] if row.causal else nothing,
     }
 
 
@@ -88,18 +87,18 @@ def _columns(population: Population, results: Path) -> dict[str, list[float]]:
     measures = measures_of(results, population)
     if measures is None:
         return {}
-    rows = [values_of(row, measures["reference"]) for row in measures["seeds"]]
-    return {c: [100 * v for row in rows if (v := row[c]) is not None] for c in COLUMNS}
+    rows = [values_of(row, measures.reference) for row in measures.seeds]
+    return {c: [100 * v for v in known([row[c] for row in rows])] for c in COLUMNS}
 
 
 def _yardstick_rows(rows: Sequence[Row], results: Path) -> list[tuple[str, ...]]:
     """What the first measured of some populations is to be held against."""
-    known = [m for row in rows if (m := measures_of(results, row.population)) is not None]
+    measured = [m for row in rows if (m := measures_of(results, row.population)) is not None]
     task = rows[0].population.task
     found = []
-    for name, measured in (known[0]["yardsticks"] if known else {}).items():
-        values = values_of(measured, known[0]["reference"])
-        cells = ["-" if values[c] is None else f"{100 * (values[c] or 0):.2f}" for c in COLUMNS]
+    for name, yardstick in (measured[0].yardsticks if measured else {}).items():
+        values = values_of(yardstick, measured[0].reference)
+        cells = ["-" if isnan(values[c]) else f"{100 * values[c]:.2f}" for c in COLUMNS]
         found.append((f"{task}, {YARDSTICKS[name]}", *cells, "-", "-"))
     return found
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import TableOfRows, measures_of
+from mechgap.experiments.replication.numbers import KeptGap
 from mechgap.experiments.replication.objectives import missing
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.internal import KINDS, ROWS
@@ -24,18 +24,18 @@ class PartsTable(TableOfRows):
         rows, data = [], []
         for row in self.rows:
             measures = measures_of(results, row.population)
-            if measures is None or not measures["seeds"]:
+            if measures is None or not measures.seeds:
                 rows.append((row.label, "-", missing(row.population, results), *["-"] * 5, "0"))
                 continue
-            known = [r["gaps"] for r in measures["seeds"] if r["gaps"]]
-            known = [gaps for gaps in known if all("parts" in gap for gap in gaps.values())]
-            names = [r for r in measures["yardsticks"] if r != "compiled"]
+            known = [r.gaps for r in measures.seeds if r.gaps]
+            known = [gaps for gaps in known if all(gap.parts for gap in gaps.values())]
+            held = {n: y.gaps for n, y in measures.yardsticks.items() if n != "compiled"}
             for mechanism in known[0] if known else ():
                 beside = {row.label: [gaps[mechanism] for gaps in known]}
                 beside |= {
-                    f"{row.population.task}, {YARDSTICKS[n]}": [gap]
-                    for n in names
-                    if "parts" in (gap := measures["yardsticks"][n]["gaps"].get(mechanism, {}))
+                    f"{row.population.task}, {YARDSTICKS[n]}": [gaps[mechanism]]
+                    for n, gaps in held.items()
+                    if mechanism in gaps and gaps[mechanism].parts
                 }
                 for label, gaps in beside.items():
                     parts = mean_parts(gaps)
@@ -45,10 +45,10 @@ class PartsTable(TableOfRows):
         return Rendered(name, self.caption, head, rows, self.remarks, data)
 
 
-def mean_parts(gaps: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+def mean_parts(gaps: Sequence[KeptGap]) -> dict[str, dict[str, float]]:
     """The mean of the parts of some gaps."""
     return {
-        rows: {kind: sum(gap["parts"][rows][kind] for gap in gaps) / len(gaps) for kind in KINDS}
+        rows: {kind: sum(gap.parts[rows][kind] for gap in gaps) / len(gaps) for kind in KINDS}
         for rows in ROWS
     }
 

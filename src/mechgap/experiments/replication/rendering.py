@@ -10,6 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as TextTable
 
+from mechgap.typed import plain
+
 
 @dataclass(frozen=True)
 class Rendered:
@@ -101,7 +103,7 @@ def _escaped(words: str) -> str:
 def as_json(table: Rendered) -> str:
     """For machines."""
     return json.dumps(
-        {"table": table.name, "caption": table.caption, "rows": table.data,
+        {"table": table.name, "caption": table.caption, "rows": plain(table.data),
          "remarks": list(table.remarks)}, allow_nan=False
     )  # fmt: skip
 

@@ -75,16 +75,23 @@ def keep_snapshots(results: Path, population: Population, run: Path) -> None:
     _write(results / "fingerprints" / f"{population.name}.npz", file.getvalue())
 
 
-def solutions_of(population: Population, prints: Prints) -> Solutions:
-    """Distances and clusters of all seeds that a population has fingerprints of."""
+def solutions_of(
+    population: Population, prints: Prints, closest: tuple[int, float] | None
+) -> Solutions:
+    """Distances and clusters of all seeds that a population has fingerprints of.
+
+    `closest` is the one nearest to the compiled mechanism, with its gap (tv).
+    """
     recipe = population.recipe
+    data = make_data("test", test_graphs(recipe), ())
     places = Places.of(
-        make_data("test", test_graphs(recipe), ()),
+        data,
         recipe.nb_msg_passing_steps,
         recipe.network_config.attends_to_all,
     )
     rows: Sequence[np.ndarray] = [prints[seed] for seed in sorted(prints)]
-    return solutions(places.distances(np.stack(rows)), len(rows))
+    apart = places.distances(np.stack(rows))
+    return solutions(apart, len(rows), nodes=data.batch.nodes, closest=closest)
 
 
 def _write(path: Path, data: bytes) -> None:

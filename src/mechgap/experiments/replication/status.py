@@ -56,15 +56,17 @@ def standing(population: Population, seeds: int | None, runs: Path, results: Pat
     """How a population stands, by what is in both folders."""
     wanted = population.seeds if seeds is None else seeds
     folder, steps = runs / population.name, population.recipe.train_steps
-    numbers = load_numbers(results, population.name) or {"seed": [], "diverged": {}}
+    numbers = load_numbers(results, population.name)
+    kept = set() if numbers is None else {*numbers.seed}
+    diverged = set() if numbers is None else {*map(int, numbers.diverged)}
     rows, rate = [], None
     if (folder / DATABASE).exists():
         with Store.reading(folder) as store:
             rows, rate = store.seeds(), store.rate
-    done = dict.fromkeys(numbers["seed"], steps)
+    done = dict.fromkeys(kept, steps)
     done |= {row.seed: row.step for row in rows if row.seed not in done}
-    finished = {*numbers["seed"], *(row.seed for row in rows if row.state == "finished")}
-    gone = {*numbers["seed"], *map(int, numbers["diverged"])} - {row.seed for row in rows}
+    finished = kept | {*(row.seed for row in rows if row.state == "finished")}
+    gone = (kept | diverged) - {row.seed for row in rows}
     share = sum(done.get(seed, 0) for seed in range(wanted)) / (wanted * steps)
     return Standing(
         population,

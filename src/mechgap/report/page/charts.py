@@ -5,17 +5,18 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from jaxtyping import Float
 from plotly.colors import sample_colorscale
 from plotly.subplots import make_subplots
 from scipy.cluster.hierarchy import dendrogram
 
 from mechgap.measures.internal import stacked_parts
-from mechgap.measures.results import Results
+from mechgap.measures.results import NetworkMeasures, Results
 from mechgap.measures.snapshot import Snapshot
 from mechgap.measures.surroundings import Landscape
 from mechgap.report.answer import nearest
 from mechgap.report.landscape import log_loss
-from mechgap.report.measures import part_array
+from mechgap.report.measures import known
 from mechgap.report.style import SERIES
 from mechgap.training.store import MetricRow
 
@@ -33,7 +34,7 @@ def charts(
 ) -> dict[str, Any]:
     """Every chart that these results allow, by the name of its place on the page."""
     found = {"training": training_curves(metrics)} if metrics else {}
-    if results.numbers["seeds"][0]["external"] is not None:
+    if results.has_traces:
         found["trace"] = trace_over_time(results)
         found["external"] = scatter(results, "external")
     if results.mechanisms:
@@ -42,7 +43,7 @@ def charts(
         found["gap"] = parts_over_time(results)
         if any(s.which == "step" and s.deep for s in snapshots):
             found["along"] = along_training(results, snapshots)
-    if len(results.numbers["seeds"]) > 2:
+    if len(results.seeds) > 2:
         found["solutions"] = between_solutions(results)
     if landscape is not None:
         found["landscape"] = surfaces(landscape)
@@ -85,19 +86,18 @@ def surfaces(landscape: Landscape) -> go.Figure:
 
 def scatter(results: Results, measure: str) -> go.Figure:
     """Accuracy against one measure, a point a seed, with 95 % intervals over graphs."""
-    mechanism = nearest(results)
+    mechanism = nearest(results) if measure != "external" else ""
 
-    def of(row: Mapping[str, Any]) -> float | None:
-        return row[measure] if measure == "external" else row["gaps"]["test"][mechanism][measure]
+    def of(row: NetworkMeasures) -> float:
+        return getattr(row if measure == "external" else row.gaps["test"][mechanism], measure)
 
-    seeds = results.numbers["seeds"]
-    y_half = [100 * _half(results, s, "accuracy_by_sample") for s in seeds]
+    y_half = [100 * _half(network.accuracy_by_sample) for network in results.networks]
     figure = go.Figure()
     figure.add_scatter(
-        x=[100 * (of(s) or 0) for s in seeds],
-        y=[100 * s["accuracy"] for s in seeds],
+        x=[100 * of(network) for network in results.networks],
+        y=[100 * network.accuracy for network in results.networks],
         mode="markers",
-        text=[f"seed {s['seed']}" for s in seeds],
+        text=[f"seed {seed}" for seed in results.seeds],
         name="learned",
         error_y={"array": y_half, "thickness": 1, "width": 0, "color": "rgba(213,94,0,.35)"},
         marker={"color": _LEARNED, "size": 9},
@@ -109,12 +109,12 @@ def scatter(results: Results, measure: str) -> go.Figure:
         "self": "diamond",
         "untrained": "triangle-up",
     }
-    for name, row in results.numbers["yardsticks"].items():
-        if of(row) is None:
+    for name, row in results.yardsticks.items():
+        if not known([of(row), row.accuracy]):
             continue
         figure.add_scatter(
-            x=[100 * (of(row) or 0)],
-            y=[100 * (row["accuracy"] or 0)],
+            x=[100 * of(row)],
+            y=[100 * row.accuracy],
             mode="markers",
             name=name,
             marker={
@@ -132,9 +132,8 @@ def scatter(results: Results, measure: str) -> go.Figure:
 
 def parts_by_seed(results: Results) -> go.Figure:
     """What the gap in all rows is made of: a bar a seed, and attention that knows nothing."""
-    seeds, yardsticks = results.numbers["seeds"], results.numbers["yardsticks"]
-    people = {f"seed {s['seed']}": s for s in seeds[:MOST_BARS]}
-    people |= {name: yardsticks[name] for name in _YARDSTICKS}
+    people = {f"seed {s}": row for s, row in list(results.seeds.items())[:MOST_BARS]}
+    people |= {name: results.yardsticks[name] for name in _YARDSTICKS}
     count = len(results.mechanisms)
     figure = make_subplots(
         rows=count,
@@ -144,7 +143,7 @@ def parts_by_seed(results: Results) -> go.Figure:
         subplot_titles=[f"beside {name}" for name in results.mechanisms],
     )
     for row, mechanism in enumerate(results.mechanisms, start=1):
-        parts = np.array([part_array(r["gaps"]["test"][mechanism]) for r in people.values()])
+        parts = np.array([row.gaps["test"][mechanism].part_array for row in people.values()])
         for name, colour, values in stacked_parts(parts):
             figure.add_bar(
                 x=list(people),
@@ -166,14 +165,13 @@ def parts_by_seed(results: Results) -> go.Figure:
 
 def parts_over_time(results: Results) -> go.Figure:
     """What the gap is made of at every step of the algorithm, the mean of seeds."""
-    seeds = results.numbers["seeds"]
-    sets = list(seeds[0]["gaps"])
+    sets = list(results.networks[0].gaps)
     mechanism = nearest(results)
     titles = [f"{name} graphs, beside {mechanism}" for name in sets]
     figure = make_subplots(rows=1, cols=len(sets), subplot_titles=titles, shared_yaxes=True)
     for column, data in enumerate(sets, start=1):
-        name = f"gaps/{data}/{mechanism}/parts_by_step"
-        parts = np.nanmean([_series(results, s, name) for s in seeds], axis=0)
+        each = [network.gaps[data][mechanism].parts_by_step for network in results.networks]
+        parts = np.nanmean(each, axis=0)
         steps = np.arange(1, len(parts) + 1)
         for part, colour, values in stacked_parts(parts):
             figure.add_bar(
@@ -189,7 +187,7 @@ def parts_over_time(results: Results) -> go.Figure:
             )
         dashes = zip(_YARDSTICKS, ("square", "diamond", "triangle-up"), strict=True)
         for yardstick, symbol in dashes:
-            whole = results.series[f"{yardstick}/{name}"].sum((1, 2))
+            whole = results.yardsticks[yardstick].gaps[data][mechanism].tv_by_step
             figure.add_scatter(
                 x=steps,
                 y=100 * whole,
@@ -244,10 +242,10 @@ def along_training(results: Results, snapshots: Sequence[Snapshot]) -> go.Figure
 
 def trace_over_time(results: Results) -> go.Figure:
     """Trace accuracy of every hint over each graph's own time, mean and spread of seeds."""
-    seeds = results.numbers["seeds"]
     figure = go.Figure()
-    for colour, hint in zip(SERIES, seeds[0]["traces"]["test"]["hints"], strict=False):
-        lines = 100 * np.stack([_series(results, s, f"traces/test/{hint}") for s in seeds])
+    traces = [network.traces["test"] for network in results.networks]
+    for colour, hint in zip(SERIES, traces[0].hints, strict=False):
+        lines = 100 * np.stack([each.over_time[hint] for each in traces])
         time = np.linspace(0, 1, lines.shape[1])
         low, high = lines.min(0), lines.max(0)
         figure.add_scatter(
@@ -268,10 +266,9 @@ def trace_over_time(results: Results) -> go.Figure:
 
 def between_solutions(results: Results) -> go.Figure:
     """Distances between all seeds, in the order of the dendrogram above them."""
-    seeds = [str(s["seed"]) for s in results.numbers["seeds"]]
-    order = results.series["solutions/order"]
-    distances = results.series["solutions/distances"][np.ix_(order, order)] / 2
-    tree: Any = dendrogram(results.series["solutions/linkage"], no_plot=True)
+    seeds, found = list(map(str, results.seeds)), results.solutions
+    distances = found.distances[np.ix_(found.order, found.order)] / 2
+    tree: Any = dendrogram(found.linkage, no_plot=True)
     figure = make_subplots(
         rows=2, cols=1, shared_xaxes=True, row_heights=[0.22, 0.78], vertical_spacing=0.02
     )
@@ -286,7 +283,7 @@ def between_solutions(results: Results) -> go.Figure:
             row=1,
             col=1,
         )
-    names = [seeds[i] for i in order]
+    names = [seeds[i] for i in found.order]
     figure.add_heatmap(
         z=distances,
         x=list(range(len(names))),
@@ -352,12 +349,7 @@ def _laid_out(figure: go.Figure, x: str | None = None, y: str | None = None) -> 
     return figure
 
 
-def _series(results: Results, seed: Mapping[str, Any], name: str) -> np.ndarray:
-    return results.series[f"seeds/{seed['seed']}/{name}"]
-
-
-def _half(results: Results, seed: Mapping[str, Any], name: str) -> float:
+def _half(values: Float[np.ndarray, "graphs"]) -> float:
     """Half of the 95 % interval of a mean over graphs."""
-    values = _series(results, seed, name)
     values = values[np.isfinite(values)]
     return float(1.96 * values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0

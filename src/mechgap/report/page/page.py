@@ -173,11 +173,11 @@ def _parameters(compiled: Compiled | None) -> str:
 
 
 def _what_was_run(results: Results, recipe: Recipe, folder: Path) -> str:
-    numbers = results.numbers
     usual = Recipe(task=recipe.task, program=recipe.program)
+    versions = results.provenance.versions
     changed = recipe.differences(usual)
     task = recipe.task if recipe.own_program is None else f"FILE.py:{recipe.own_program.name}"
-    command = ["mechgap", "train", task, "--seeds", str(len(numbers["seeds"]))]
+    command = ["mechgap", "train", task, "--seeds", str(len(results.seeds))]
     defaults = usual.data()
     for name, value in recipe.data().items():
         if value == defaults[name]:
@@ -191,12 +191,12 @@ def _what_was_run(results: Results, recipe: Recipe, folder: Path) -> str:
     command += ["--out", folder.name]
     rows = [
         ("task", [recipe.task]),
-        ("seeds", [str(len(numbers["seeds"]))]),
+        ("seeds", [str(len(results.seeds))]),
         ("steps", [f"{recipe.train_steps:,}"]),
-        ("parameters", [numbers["parameters"]]),
+        ("parameters", [results.parameters]),
         ("differs from the paper's defaults", ["; ".join(changed) or "no"]),
-        ("commit", [numbers["commit"] or "not a checkout"]),
-        ("versions", [", ".join(f"{k} {v}" for k, v in numbers["versions"].items())]),
+        ("commit", [results.provenance.commit or "not a checkout"]),
+        ("versions", [", ".join(f"{k} {v}" for k, v in versions.items())]),
     ]
     commands = [command, ["mechgap", "report", folder.name]]
     again = "\n".join(shlex.join(words) for words in commands)

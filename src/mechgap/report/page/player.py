@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.sparse.csgraph import shortest_path
 
-from mechgap.measures.results import Results
+from mechgap.measures.results import NetworkMeasures, Results
 from mechgap.report.answer import nearest
 from mechgap.tasks.specs import Task, Type
-from mechgap.training.recipe import recipe_from
+from mechgap.typed import Arrays
 
 MOST_SEEDS = 24
 """More would make the page heavy; the closest and the most and least accurate are kept."""
@@ -17,14 +17,10 @@ MOST_SEEDS = 24
 
 def player(results: Results) -> dict[str, Any] | None:
     """The player's data; None where no examples were kept."""
-    series = {
-        name.removeprefix("examples/"): value
-        for name, value in results.series.items()
-        if name.startswith("examples/")
-    }
+    series = results.examples
     if not series:
         return None
-    task = recipe_from(results.numbers["recipe"]).posed
+    task = results.recipe.posed
     mechanisms = [n.removeprefix("senders/") for n in series if n.startswith("senders/")]
     if mechanisms:
         first = nearest(results)
@@ -41,7 +37,13 @@ def player(results: Results) -> dict[str, Any] | None:
     pointers = [f.name for f in task.hints if f.type is Type.POINTER]
     return {
         "samples": samples,
-        "seeds": [_seed(task, results, seed, samples, phases) for seed in _chosen(results)],
+        "seeds": [
+            {
+                "name": f"seed {seed} ({100 * network.accuracy:.1f} % accurate)",
+                "samples": _runs(task, network, samples, phases),
+            }
+            for seed, network in _chosen(results).items()
+        ],
         "mechanisms": mechanisms,
         "phases": phases,
         "flag": flags[0] if flags else None,
@@ -50,27 +52,26 @@ def player(results: Results) -> dict[str, Any] | None:
     }
 
 
-def _chosen(results: Results) -> list[dict[str, Any]]:
-    seeds = list(results.numbers["seeds"])
-    closest = results.numbers["solutions"]["closest_seed"]
-    by_accuracy = sorted(seeds, key=lambda s: -s["accuracy"])
-    first = [s for s in seeds if s["seed"] == closest] + by_accuracy[:1] + by_accuracy[-1:]
-    ordered = {s["seed"]: s for s in [*first, *seeds]}
-    return sorted(list(ordered.values())[:MOST_SEEDS], key=lambda s: s["seed"])
+def _chosen(results: Results) -> dict[int, NetworkMeasures]:
+    seeds, closest = results.seeds, results.solutions.closest_seed
+    by_accuracy = sorted(seeds, key=lambda seed: -seeds[seed].accuracy)
+    first = [] if closest is None else [closest]
+    ordered = dict.fromkeys([*first, by_accuracy[0], by_accuracy[-1], *seeds])
+    return {seed: seeds[seed] for seed in sorted(list(ordered)[:MOST_SEEDS])}
 
 
-def _supports(results: Results, series: dict[str, np.ndarray]) -> list[Bool[np.ndarray, "n n"]]:
+def _supports(results: Results, series: Arrays) -> list[Bool[np.ndarray, "n n"]]:
     """Pairs worth a number: neighbours, oneself, and wherever some network attends."""
     adjacent = series["inputs/adj"] > 0
     support = adjacent | adjacent.swapaxes(1, 2) | np.eye(adjacent.shape[1], dtype=bool)
-    for seed in _chosen(results):
-        support = support | (_of(results, seed, "attention").max(0) > 5e-4)
+    for network in _chosen(results).values():
+        support = support | (network.examples["attention"].max(0) > 5e-4)
     return list(support)
 
 
 def _sample(
     task: Task,
-    series: dict[str, np.ndarray],
+    series: Arrays,
     support: Bool[np.ndarray, "n n"],
     mechanisms: list[str],
     phases: int,
@@ -100,10 +101,10 @@ def _shown(task: Task):
             and f.location.value == "node"]  # fmt: skip
 
 
-def _seed(
-    task: Task, results: Results, seed: dict[str, Any], samples: list[dict[str, Any]], phases: int
-) -> dict[str, Any]:
-    attention = _of(results, seed, "attention").astype(np.float32)
+def _runs(
+    task: Task, network: NetworkMeasures, samples: list[dict[str, Any]], phases: int
+) -> list[dict[str, Any]]:
+    attention = network.examples["attention"].astype(np.float32)
     runs = []
     for k, sample in enumerate(samples):
         to, sender = np.array(sample["pairs"]).T
@@ -113,20 +114,13 @@ def _seed(
             {
                 "attention": np.rint(1000 * seen).astype(int).tolist(),
                 "hints": {
-                    f.name: _listed(_of(results, seed, f"hints/{f.name}")[:steps, k])
+                    f.name: _listed(network.examples[f"hints/{f.name}"][:steps, k])
                     for f in _shown(task)
-                    if f.name in sample["hints"] and seed["traces"]
+                    if f.name in sample["hints"] and network.traces
                 },
             }
         )
-    return {
-        "name": f"seed {seed['seed']} ({100 * seed['accuracy']:.1f} % accurate)",
-        "samples": runs,
-    }
-
-
-def _of(results: Results, seed: dict[str, Any], name: str) -> np.ndarray:
-    return results.series[f"seeds/{seed['seed']}/examples/{name}"]
+    return runs
 
 
 def _listed(values: np.ndarray) -> list[Any]:
