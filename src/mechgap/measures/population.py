@@ -5,7 +5,7 @@ of its attention.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import jax
@@ -30,15 +30,20 @@ from mechgap.measures.solutions import Solutions, solutions
 from mechgap.measures.yardsticks import fixed_yardsticks
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace, run
+from mechgap.programs.components import Kind
+from mechgap.programs.interpreter import interpret
+from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.scores import output_scores, right_graphs
-from mechgap.training.population import held_out, initial
+from mechgap.training.population import initial, validation_graphs
 from mechgap.training.recipe import Recipe
 
 UNTRAINED = 4
 """How many untrained networks the yardstick is the mean of."""
 TRAIN_GRAPHS = 32
+_MARGIN = 1.001
+"""How much more than the largest value a network is made for."""
 _YARDSTICK_TARGETS = ("stock-ln", "stock", "general", "full")
 
 
@@ -98,7 +103,10 @@ class PopulationMeasures:
     """What was measured of a population."""
 
     recipe: Recipe
+    test_count: int
     test_nodes: int
+    outside_certificate: int | None
+    """On how many test graphs nothing is promised of the compiled network; None without one."""
     seeds: Mapping[int, NetworkMeasures]
     yardsticks: Mapping[str, NetworkMeasures]
     """uniform, self, untrained, and the compiled network. Accuracy and traces of the first two are
@@ -141,21 +149,25 @@ def measure_population(
     networks: Iterator[tuple[int, Network]] | Sequence[tuple[int, Network]],
     count: int,
     *,
+    test: Batch | None = None,
     margins: Margins | None = None,
     tell: Tell = lambda *_: None,
 ) -> PopulationMeasures:
-    """Measure networks that were trained with one recipe."""
+    """Measure networks that were trained with one recipe.
+
+    `test` are graphs to measure on in place of the recipe's own test set.
+    """
     tell("compiling", 0, count)
-    observer = Observer(recipe)
+    observer = Observer(recipe, test)
     # A pre-attention bias allows one size only.
     long_nodes = recipe.validation_nodes if recipe.use_pre_att_bias else LONG_NODES
     data = {
         "test": observer.test,
         "long": make_data("long", long_traces(recipe.posed, long_nodes), recipe.mechanisms),
     }
-    traced = _traced(recipe)
+    traced = {**_seen_in_training(recipe), "test": observer.test.batch}
     compiled = compile_reference(
-        recipe, max(d.batch.nodes for d in (observer.test, *observer.deep))
+        recipe, max(d.batch.nodes for d in (observer.test, *observer.deep)), covering=test
     )
     foiled = foiled_hints(data["test"])
     seeds: dict[int, NetworkMeasures] = {}
@@ -175,7 +187,9 @@ def measure_population(
     gaps = {name: [m.gap_to(name) for m in seeds.values()] for name in names}
     return PopulationMeasures(
         recipe=recipe,
+        test_count=data["test"].batch.size,
         test_nodes=data["test"].batch.nodes,
+        outside_certificate=_outside(compiled, data["test"].batch),
         seeds=seeds,
         yardsticks=yardsticks,
         reference=compiled.program.name if compiled is not None else None,
@@ -190,28 +204,55 @@ def measure_population(
     )
 
 
-def compile_reference(recipe: Recipe, nodes: int) -> Compiled | None:
-    """The task's first mechanism, compiled for graphs of that size; None if there is none."""
+def compile_reference(recipe: Recipe, nodes: int, covering: Batch | None = None) -> Compiled | None:
+    """The task's first mechanism, compiled for graphs of that size; None if there is none.
+
+    On other graphs than CLRS's, values may be larger. `covering` asks for a network that holds
+    those of some graphs; where there is none, it is made for CLRS's values.
+    """
     for program in recipe.mechanisms[:1]:
-        for target in _YARDSTICK_TARGETS:
-            try:
-                return compile_program(program, TARGETS[target], Domain.regular(program, nodes))
-            except InvalidInput:
-                continue
+        usual = Domain.regular(program, nodes)
+        wider = [] if covering is None else [_widened(usual, program, covering)]
+        for domain in (*wider, usual):
+            for target in _YARDSTICK_TARGETS:
+                try:
+                    return compile_program(program, TARGETS[target], domain)
+                except InvalidInput:
+                    continue
     return None
 
 
-def _traced(recipe: Recipe) -> dict[str, Batch]:
-    """The graphs that traces are compared on."""
-    validation, test = held_out(recipe)
+def _widened(domain: Domain, program: Program, batch: Batch) -> Domain:
+    """A domain with the weights and the values that a program has on some graphs."""
+    inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
+    states = interpret(program, inputs, batch.steps).states
+    largest = [np.abs(states[c.name]).max() for c in program.hidden if c.kind is Kind.FLOAT]
+    return replace(
+        domain,
+        largest_value=max([domain.largest_value, *(_MARGIN * float(each) for each in largest)]),
+        largest_weight=max(domain.largest_weight, _MARGIN * float(inputs["A"].max())),
+    )
+
+
+def _outside(compiled: Compiled | None, batch: Batch) -> int | None:
+    """How many graphs lie outside the certificate."""
+    if compiled is None:
+        return None
+    outside = np.stack([*compiled.outside(batch).values(), np.zeros(batch.size, bool)])
+    return int(outside.any(axis=0).sum())
+
+
+def _seen_in_training(recipe: Recipe) -> dict[str, Batch]:
+    """Graphs as in training, on which traces are compared beside the test graphs."""
     train = sample(
         recipe.posed,
         jax.random.key(0x7A12),
         batch_size=TRAIN_GRAPHS,
         nodes=recipe.validation_nodes,
         random_pos=recipe.random_pos,
+        graphs=recipe.train_graphs,
     ).trim()
-    return {"train": train, "validation": validation, "test": test}
+    return {"train": train, "validation": validation_graphs(recipe)}
 
 
 def _check_shape(seed: int, network: Network, recipe: Recipe) -> None:

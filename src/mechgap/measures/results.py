@@ -66,8 +66,13 @@ def _shown(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def results_of(measured: PopulationMeasures, which: str, diverged: Sequence[int] = ()) -> Results:
-    """Numbers and series of a population; `diverged` seeds were left out."""
+def results_of(
+    measured: PopulationMeasures, which: str, diverged: Sequence[int] = (), graphs: str = "test"
+) -> Results:
+    """Numbers and series of a population; `diverged` seeds were left out.
+
+    `graphs` is what those are called that it was measured on.
+    """
     seeds = [{"seed": seed, **_network(m)} for seed, m in measured.seeds.items()]
     series = {f"seeds/{s}/{k}": v for s, m in measured.seeds.items() for k, v in _series(m).items()}
     series |= {f"{n}/{k}": v for n, m in measured.yardsticks.items() for k, v in _series(m).items()}
@@ -85,6 +90,12 @@ def results_of(measured: PopulationMeasures, which: str, diverged: Sequence[int]
         "task": measured.recipe.task,
         "parameters": which,
         "diverged": list(diverged),
+        "graphs": {
+            "name": graphs,
+            "count": measured.test_count,
+            "nodes": measured.test_nodes,
+            "outside_certificate": measured.outside_certificate,
+        },
         "recipe": measured.recipe.data(),
         **made_with(),
         "seeds": seeds,

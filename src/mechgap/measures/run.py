@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from mechgap.errors import InvalidInput, unknown
+from mechgap.measures.elsewhere import Elsewhere
 from mechgap.measures.external import Margins
 from mechgap.measures.population import Tell, measure_population
 from mechgap.measures.results import Results, results_of, save_results
@@ -13,10 +14,15 @@ def measure_run(
     folder: Path,
     which: str = "best",
     *,
+    elsewhere: Elsewhere | None = None,
     margins: Margins | None = None,
     tell: Tell = lambda *_: None,
 ) -> Results:
-    """Measure a run's finished seeds; diverged ones are left out."""
+    """Measure a run's finished seeds; diverged ones are left out.
+
+    With `elsewhere`, on these graphs in place of the test set; then the files are in a folder of
+    their own inside the run's, and the run's own measures stay as they are.
+    """
     if which not in {"best", "last"}:
         raise unknown("kind of parameters", which, ["best", "last"])
     with Store.reading(folder) as store:
@@ -29,9 +35,14 @@ def measure_run(
             )
         networks = ((seed, store.network(seed, which)) for seed in finished)
         measured = measure_population(
-            store.recipe, networks, len(finished), margins=margins, tell=tell
+            store.recipe,
+            networks,
+            len(finished),
+            test=elsewhere and elsewhere.batch,
+            margins=margins,
+            tell=tell,
         )
     diverged = [row.seed for row in rows if row.state == "diverged"]
-    results = results_of(measured, which, diverged)
-    save_results(folder, results)
+    results = results_of(measured, which, diverged, elsewhere.name if elsewhere else "test")
+    save_results(elsewhere.folder(folder) if elsewhere else folder, results)
     return results

@@ -31,6 +31,7 @@ from mechgap.measures.internal import (
 from mechgap.measures.plain import rounded, without_nan
 from mechgap.network.network import Network, unroll
 from mechgap.network.trace import run
+from mechgap.tasks.batch import Batch
 from mechgap.tasks.scores import output_scores, right_graphs
 from mechgap.training.population import test_graphs
 from mechgap.training.recipe import Recipe
@@ -113,10 +114,14 @@ def _seen(data: Mapping[str, Any] | None) -> Seen | None:
 
 
 class Observer:
-    """Looks at networks of one recipe. Calling it gives numbers as JSON, and a fingerprint."""
+    """Looks at networks of one recipe. Calling it gives numbers as JSON, and a fingerprint.
 
-    def __init__(self, recipe: Recipe):
-        self.test = make_data("test", test_graphs(recipe), recipe.mechanisms)
+    `test` are graphs in place of the recipe's own test set.
+    """
+
+    def __init__(self, recipe: Recipe, test: Batch | None = None):
+        test = test_graphs(recipe) if test is None else test
+        self.test = make_data("test", test, recipe.mechanisms)
         deep_nodes = recipe.validation_nodes if recipe.use_pre_att_bias else DEEP_NODES
         deep = deep_graphs(recipe.posed, deep_nodes)
         blocks = [deep[slice(k, k + BLOCK)] for k in range(0, deep.size, BLOCK)]

@@ -31,7 +31,7 @@ def show_measures(results: Results, folder: Path | None = None) -> None:
         console = Console(highlight=False, width=WIDE)
     seeds = numbers["seeds"]
     console.print(f"{numbers['task']}: {len(seeds)} learned networks, {numbers['parameters']} "
-                  "parameters, on the test graphs\n")  # fmt: skip
+                  f"parameters, on {_graphs(numbers)}\n")  # fmt: skip
     console.print(_summary(numbers))
     if numbers["diverged"]:
         console.print(f"left out, because they diverged: seeds {numbers['diverged']}")
@@ -50,6 +50,16 @@ def show_measures(results: Results, folder: Path | None = None) -> None:
     _show_solutions(console, numbers["solutions"])
     if folder is not None:
         console.print(f"\nwritten: {folder}/measures.json, {folder}/measures.safetensors")
+
+
+def _graphs(numbers: Mapping[str, Any]) -> str:
+    """What was measured on, and whether the compiled network is made for it."""
+    about = numbers.get("graphs", {"name": "test"})  # measures of an earlier version have none
+    if about["name"] == "test":
+        return "the test graphs"
+    outside = about["outside_certificate"]
+    note = f" ({outside} outside the compiled network's certificate)" if outside else ""
+    return f"{about['name']}: {about['count']} graphs of {about['nodes']} nodes{note}"
 
 
 PERCENTAGES = {
