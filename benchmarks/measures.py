@@ -44,7 +44,7 @@ def main() -> None:
     distances = places.distances(np.stack(prints))
     paired = time.perf_counter() - began
     began = time.perf_counter()
-    found = solutions(distances, seeds)
+    found = solutions(distances, seeds, nodes=64)
     clustered = time.perf_counter() - began
     held = sum(print_.nbytes for print_ in prints)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from playwright.sync_api import sync_playwright
 
 from measuring import save
-from mechgap.measures.population import compile_reference
+from mechgap.measures.reference import compile_reference
 from mechgap.measures.run import measure_run
 from mechgap.report.page.page import write_page
 from mechgap.training.population import initial
@@ -35,7 +35,7 @@ def main() -> None:
                 store.put(seed, network, 0.0, 0.0, "untrained")
         measure_run(folder)
         began = time.perf_counter()
-        page = write_page(folder, compile_reference(recipe, 64))
+        page = write_page(folder, compile_reference(recipe, 64).compiled)
         written = time.perf_counter() - began
         times: dict[str, float] = {}
         with sync_playwright() as playwright:

@@ -108,7 +108,7 @@ def test_correlations_of_one_law_differ_one_time_in_twenty():
     perfect = compare_correlations((1.0, 8), (0.2, 108))
     assert perfect is not None
     assert perfect.verdict(perfect.p) == "differs"
-    assert compare_correlations((None, 2), (0.2, 108)) is None
+    assert compare_correlations((float("nan"), 9), (0.2, 108)) is None
     assert compare_correlations((0.9, 3), (0.2, 108)) is None
 
 

@@ -78,6 +78,8 @@ def test_overrides_go_before_the_file_and_the_file_before_the_preset(tmp_path: P
         ({"learning_rate": float("nan")}, "learning_rate must be above 0; got nan"),
         ({"grad_clip_max_norm": -1.0}, "grad_clip_max_norm must not be negative"),
         ({"regularizer": "l3"}, "unknown regularizer 'l3'"),
+        ({"train_graphs": "tre"}, "unknown kind of graphs 'tre'. Did you mean 'tree'"),
+        ({"test_graphs": "tree+gird"}, "unknown kind of graphs 'gird'. Did you mean 'grid'"),
         ({"use_pre_att_bias": True}, "needs one training length and length_generalize = false"),
         ({"nb_heads": 3}, "nb_heads must divide hidden_size; got 3 and 128"),
         ({"use_lstm": True}, "use_lstm is not supported"),
@@ -105,6 +107,12 @@ def test_unknown_names_and_files_are_refused(tmp_path: Path):
     (tmp_path / "bad.toml").write_text("hidden_size = = 4")
     with pytest.raises(InvalidInput, match="cannot be read as TOML"):
         make_recipe("bfs", file=tmp_path / "bad.toml")
+
+
+def test_recipes_from_before_there_were_other_graphs_can_be_read():
+    old = {k: v for k, v in Recipe().data().items() if k not in {"train_graphs", "test_graphs"}}
+    assert recipe_from(old) == Recipe()
+    assert (Recipe().train_graphs, Recipe().test_graphs) == ("er", "er")
 
 
 def test_differences_name_both_values():

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from mechgap.cli.app import AsJson, TaskArgument, app, check_seed
+from mechgap.tasks.kinds import ER, KINDS, kinds_of
 
 
 @app.command()
@@ -69,6 +70,10 @@ def sample(
     random_pos: Annotated[
         bool, typer.Option("--random-pos", help="Random node positions, as in training.")
     ] = False,
+    graphs: Annotated[
+        str,
+        typer.Option(help=f"Kind of graph: {', '.join(KINDS)}; or one of several, tree+grid."),
+    ] = ER,
     as_json: AsJson = False,
 ) -> None:
     """Draw one graph and print it with its trace."""
@@ -79,6 +84,7 @@ def sample(
     check_nodes(nodes)
     check_probability(p)
     check_seed(seed)
+    kinds_of(graphs)
 
     import jax
 
@@ -86,9 +92,15 @@ def sample(
     from mechgap.tasks.sampling import sample as draw
 
     batch = draw(
-        posed, jax.random.key(seed), batch_size=1, nodes=nodes, p=(p,), random_pos=random_pos
+        posed,
+        jax.random.key(seed),
+        batch_size=1,
+        nodes=nodes,
+        p=(p,),
+        random_pos=random_pos,
+        graphs=graphs,
     ).trim()
     if as_json:
-        print(json.dumps({**trace_data(batch), "seed": seed, "p": p}))
+        print(json.dumps({**trace_data(batch), "seed": seed, "p": p, "graphs": graphs}))
     else:
         print_trace(batch)

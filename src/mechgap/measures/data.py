@@ -119,9 +119,9 @@ def long_traces(task: Task | str, nodes: int = LONG_NODES, graphs: int = LONG_GR
     return many[jnp.asarray(longest)].trim()
 
 
-def deep_graphs(task: Task | str, nodes: int = DEEP_NODES) -> Batch:
-    """The `deep` set: as many graphs as make a percentage with two digits."""
-    return long_traces(task, nodes, DEEP_GRAPHS)
+def deep_graphs(task: Task | str, nodes: int = DEEP_NODES, graphs: int | None = None) -> Batch:
+    """The `deep` set: if nobody says how many, as many as make a percentage with two digits."""
+    return long_traces(task, nodes, DEEP_GRAPHS if graphs is None else graphs)
 
 
 def _edge_parameter(task: Task, nodes: int, degree: float) -> float:

@@ -18,13 +18,14 @@ from mechgap.errors import InvalidInput
 from mechgap.measures.causal import accuracy_under, can_force, causal, run_forced
 from mechgap.measures.correlation import correlations
 from mechgap.measures.data import LONG_NODES, Data, long_traces, make_data
+from mechgap.measures.elsewhere import Elsewhere
 from mechgap.measures.examples import example_graphs, example_run
 from mechgap.measures.external import External, Margins, external
 from mechgap.measures.foiled import Foiled, foiled_hints
 from mechgap.measures.internal import internal_gap
 from mechgap.measures.probes import probes
 from mechgap.measures.reference import compile_reference
-from mechgap.measures.results import NetworkMeasures, Results
+from mechgap.measures.results import MeasuredOn, NetworkMeasures, Results
 from mechgap.measures.snapshot import Observer
 from mechgap.measures.solutions import closest, solutions
 from mechgap.measures.yardsticks import fixed_yardsticks
@@ -33,7 +34,7 @@ from mechgap.network.trace import Trace, run
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.scores import output_scores, right_graphs
-from mechgap.training.population import held_out, initial
+from mechgap.training.population import initial, validation_graphs
 from mechgap.training.provenance import Provenance
 from mechgap.training.recipe import Recipe
 from mechgap.training.train import Tell
@@ -50,24 +51,28 @@ def measure_population(
     *,
     parameters: str = "best",
     diverged: Sequence[int] = (),
+    elsewhere: Elsewhere | None = None,
+    deep: int | None = None,
     margins: Margins | None = None,
     tell: Tell = lambda *_: None,
 ) -> Results:
     """Measure networks that were trained with one recipe.
 
     `parameters` says which of each seed these are, and `diverged` which seeds are left out.
+    `elsewhere` are graphs to measure on in place of the recipe's own test set, and `deep` is how
+    many deep ones there are beside them.
     """
     tell("compiling", 0, count)
-    observer = Observer(recipe)
+    observer = Observer(recipe, elsewhere and elsewhere.batch, deep)
     # A pre-attention bias allows one size only.
     long_nodes = recipe.validation_nodes if recipe.use_pre_att_bias else LONG_NODES
     data = {
         "test": observer.test,
         "long": make_data("long", long_traces(recipe.posed, long_nodes), recipe.mechanisms),
     }
-    traced = _traced(recipe)
+    traced = {**_seen_in_training(recipe), "test": observer.test.batch}
     largest = max(d.batch.nodes for d in (observer.test, *observer.deep))
-    compiled = compile_reference(recipe, largest).compiled
+    compiled = compile_reference(recipe, largest, elsewhere and elsewhere.batch).compiled
     foiled = foiled_hints(data["test"])
     seeds: dict[int, NetworkMeasures] = {}
     for seed, network in networks:
@@ -88,6 +93,14 @@ def measure_population(
     prints = [m.fingerprint for m in everyone if m.fingerprint is not None]
     return Results(
         recipe=recipe,
+        graphs=MeasuredOn(
+            name=elsewhere.name if elsewhere else "test",
+            count=data["test"].batch.size,
+            nodes=data["test"].batch.nodes,
+            deep=sum(each.batch.size for each in observer.deep),
+            outside_certificate=_outside(compiled, data["test"].batch),
+            constant_outputs=constant_outputs(data["test"].batch),
+        ),
         parameters=parameters,
         diverged=tuple(diverged),
         provenance=Provenance.now(),
@@ -112,17 +125,31 @@ def measure_population(
     )
 
 
-def _traced(recipe: Recipe) -> dict[str, Batch]:
-    """The graphs that traces are compared on."""
-    validation, test = held_out(recipe)
+def _outside(compiled: Compiled | None, batch: Batch) -> int | None:
+    """How many graphs lie outside the certificate."""
+    if compiled is None:
+        return None
+    outside = np.stack([*compiled.outside(batch).values(), np.zeros(batch.size, bool)])
+    return int(outside.any(axis=0).sum())
+
+
+def constant_outputs(batch: Batch) -> tuple[str, ...]:
+    """The outputs that are the same on all graphs of a batch."""
+    values = {name: np.asarray(value) for name, value in batch.outputs.items()}
+    return tuple(name for name, each in values.items() if (each == each[:1]).all())
+
+
+def _seen_in_training(recipe: Recipe) -> dict[str, Batch]:
+    """Graphs as in training, on which traces are compared beside the test graphs."""
     train = sample(
         recipe.posed,
         jax.random.key(0x7A12),
         batch_size=TRAIN_GRAPHS,
         nodes=recipe.validation_nodes,
         random_pos=recipe.random_pos,
+        graphs=recipe.train_graphs,
     ).trim()
-    return {"train": train, "validation": validation, "test": test}
+    return {"train": train, "validation": validation_graphs(recipe)}
 
 
 def _check_shape(seed: int, network: Network, recipe: Recipe) -> None:

@@ -76,10 +76,36 @@ class NetworkMeasures:
 
 
 @dataclass(frozen=True)
+class MeasuredOn:
+    """The graphs that a population was measured on."""
+
+    name: str
+    """`test`, or what they are called elsewhere."""
+    count: int
+    nodes: int
+    deep: int
+    """How many deep graphs there were."""
+    outside_certificate: int | None
+    """On how many test graphs nothing is promised of the compiled network; None without one."""
+    constant_outputs: tuple[str, ...]
+    """Outputs that are the same on all of these graphs: to be right about them means nothing."""
+
+    @property
+    def words(self) -> str:
+        """What they are, in a sentence."""
+        if self.name == "test":
+            return f"the {self.count} test graphs of {self.nodes} nodes"
+        outside = self.outside_certificate
+        note = f" ({outside} outside the compiled network's certificate)" if outside else ""
+        return f"{self.name}: {self.count} graphs of {self.nodes} nodes{note}"
+
+
+@dataclass(frozen=True)
 class Results:
     """A population's measures."""
 
     recipe: Recipe
+    graphs: MeasuredOn
     parameters: str
     """Which of each seed: best (by validation) or last."""
     diverged: tuple[int, ...]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from mechgap.errors import InvalidInput, unknown
+from mechgap.measures.elsewhere import Elsewhere
 from mechgap.measures.external import Margins
 from mechgap.measures.population import measure_population
 from mechgap.measures.results import Results, save_results
@@ -14,10 +15,16 @@ def measure_run(
     folder: Path,
     which: str = "best",
     *,
+    elsewhere: Elsewhere | None = None,
+    deep: int | None = None,
     margins: Margins | None = None,
     tell: Tell = lambda *_: None,
 ) -> Results:
-    """Measure a run's finished seeds; diverged ones are left out."""
+    """Measure a run's finished seeds; diverged ones are left out.
+
+    With `elsewhere`, on these graphs in place of the test set; then the files are in a folder of
+    their own inside the run's, and the run's own measures stay as they are.
+    """
     if which not in {"best", "last"}:
         raise unknown("kind of parameters", which, ["best", "last"])
     with Store.reading(folder) as store:
@@ -35,8 +42,10 @@ def measure_run(
             len(finished),
             parameters=which,
             diverged=[row.seed for row in rows if row.state == "diverged"],
+            elsewhere=elsewhere,
+            deep=deep,
             margins=margins,
             tell=tell,
         )
-    save_results(folder, results)
+    save_results(elsewhere.folder(folder) if elsewhere else folder, results)
     return results

@@ -29,6 +29,7 @@ from mechgap.measures.internal import (
 )
 from mechgap.network.network import Network, unroll
 from mechgap.network.trace import run
+from mechgap.tasks.batch import Batch
 from mechgap.tasks.scores import output_scores, right_graphs
 from mechgap.training.population import test_graphs
 from mechgap.training.recipe import Recipe
@@ -93,13 +94,18 @@ class Snapshot:
 
 
 class Observer:
-    """Looks at networks of one recipe. Calling it gives numbers as JSON, and a fingerprint."""
+    """Looks at networks of one recipe. Calling it gives numbers as JSON, and a fingerprint.
 
-    def __init__(self, recipe: Recipe):
-        self.test = make_data("test", test_graphs(recipe), recipe.mechanisms)
+    `test` are graphs in place of the recipe's own test set. `deep` is how many graphs the
+    `deep` set has.
+    """
+
+    def __init__(self, recipe: Recipe, test: Batch | None = None, deep: int | None = None):
+        test = test_graphs(recipe) if test is None else test
+        self.test = make_data("test", test, recipe.mechanisms)
         deep_nodes = recipe.validation_nodes if recipe.use_pre_att_bias else DEEP_NODES
-        deep = deep_graphs(recipe.posed, deep_nodes)
-        blocks = [deep[slice(k, k + BLOCK)] for k in range(0, deep.size, BLOCK)]
+        graphs = deep_graphs(recipe.posed, deep_nodes, deep)
+        blocks = [graphs[slice(k, k + BLOCK)] for k in range(0, graphs.size, BLOCK)]
         self.deep = [make_data("deep", block, recipe.mechanisms) for block in blocks]
         self.places = Places.of(
             self.test, recipe.nb_msg_passing_steps, recipe.network_config.attends_to_all

@@ -6,7 +6,7 @@ import numpy as np
 
 from mechgap.measures.internal import Gap
 from mechgap.measures.results import NetworkMeasures, Results
-from mechgap.report.measures import known
+from mechgap.report.measures import constant_sentence, known
 
 
 def answer(results: Results) -> str:
@@ -15,12 +15,14 @@ def answer(results: Results) -> str:
     count = len(networks)
     who = f"{count} learned network{'s' if count > 1 else ''}"
     accurate = f"{who}: {_percent(n.accuracy for n in networks)} of outputs right"
+    constant = results.graphs.constant_outputs
+    where = f"on the test graphs{f' ({constant_sentence(constant)[:-1]})' if constant else ''}"
     if not results.mechanisms:
         hints = ""
         if results.has_traces:
             hints = f", {_percent(n.external for n in networks)} of the trace predicted"
         return (
-            f"{accurate} on the test graphs{hints}. There is no compiled {results.recipe.task} to "
+            f"{accurate} {where}{hints}. There is no compiled {results.recipe.task} to "
             "compare attention with."
         )
     mechanism = nearest(results)
@@ -28,7 +30,7 @@ def answer(results: Results) -> str:
     chance = results.yardsticks["uniform"].gaps["test"][mechanism].agreement
     return " ".join(
         (
-            f"{accurate} on the test graphs.",
+            f"{accurate} {where}.",
             f"On the nodes that {mechanism} updates, their largest attention is on a sender that "
             f"{mechanism} could have chosen in {_percent(g.agreement for g in gaps)} of cases "
             f"(by chance {_percent([chance])}), and {_percent(g.misplaced for g in gaps)} of "

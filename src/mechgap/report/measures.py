@@ -32,10 +32,12 @@ def show_measures(results: Results, folder: Path | None = None) -> None:
         console = Console(highlight=False, width=WIDE)
     task = results.recipe.task
     console.print(f"{task}: {len(results.seeds)} learned networks, {results.parameters} "
-                  "parameters, on the test graphs\n")  # fmt: skip
+                  f"parameters, on {results.graphs.words}\n")  # fmt: skip
     console.print(_summary(results))
     if results.diverged:
         console.print(f"left out, because they diverged: seeds {list(results.diverged)}")
+    if results.graphs.constant_outputs:
+        console.print(constant_sentence(results.graphs.constant_outputs))
     console.print()
     if results.mechanisms:
         _show_mechanisms(console, results)
@@ -49,6 +51,18 @@ def show_measures(results: Results, folder: Path | None = None) -> None:
     _show_solutions(console, results.solutions)
     if folder is not None:
         console.print(f"\nwritten: {folder}/measures.json, {folder}/measures.safetensors")
+
+
+def constant_sentence(outputs: Sequence[str]) -> str:
+    """What is to be said of outputs that are the same on all graphs.
+
+    >>> constant_sentence(["pi"])
+    'Output pi is the same on all of these graphs, so accuracy says nothing about it.'
+    """
+    names = ", ".join(outputs)
+    are = f"Outputs {names} are" if len(outputs) > 1 else f"Output {names} is"
+    about = "them" if len(outputs) > 1 else "it"
+    return f"{are} the same on all of these graphs, so accuracy says nothing about {about}."
 
 
 PERCENTAGES = {

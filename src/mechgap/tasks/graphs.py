@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 
 from mechgap.errors import InvalidInput
 from mechgap.tasks.batch import Batch
-from mechgap.tasks.sampling import make_batch, regular_positions
+from mechgap.tasks.sampling import check_ended, make_batch, regular_positions
 from mechgap.tasks.specs import Task, get_task
 
 
@@ -58,12 +58,14 @@ def from_graphs(
             "Make one batch per size"
         )
     A = np.stack(matrices)
-    return make_batch(
+    batch = make_batch(
         task,
         jnp.asarray(A),
         jnp.asarray(indices, jnp.int32),
         jnp.asarray(_check_positions(pos, A.shape[0], A.shape[1])),
-    ).trim()
+    )
+    check_ended(batch)
+    return batch.trim()
 
 
 def _is_networkx(graph: Any) -> bool:

@@ -5,6 +5,10 @@ tasks an edge between two nodes has probability p², a self-loop p, and a weight
 ``sqrt(w_ij * w_ji + 0.001)``, never below 0.0316. `dfs` graphs are directed: every edge and
 self-loop has probability p. So are those of `topological_sort`, but edges go one way along a random
 order of the nodes.
+
+Other kinds of graphs (`families`) have no self-loops. They are undirected: in `dfs` every edge goes
+both ways, so that whoever can be reached in the one can be reached in the other; in
+`topological_sort` one way along a random order of the nodes. Weights are distributed as CLRS's.
 """
 
 from collections.abc import Sequence
@@ -14,12 +18,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from mechgap.errors import InvalidInput
 from mechgap.tasks.algorithms.library import algorithm
 from mechgap.tasks.algorithms.traced import Traced
 from mechgap.tasks.batch import Batch
+from mechgap.tasks.families import FAMILIES
+from mechgap.tasks.kinds import ER, kinds_of
 from mechgap.tasks.specs import Task, get_task
 
 TRAIN_P = tuple(0.1 + 0.1 * i for i in range(9))
@@ -36,12 +42,15 @@ def sample(
     nodes: int = 16,
     p: Sequence[float] = TRAIN_P,
     random_pos: bool = True,
+    graphs: str = ER,
 ) -> Batch:
-    """Draw graphs as dm-clrs does and trace the task's algorithm on them.
+    """Draw graphs and trace the task's algorithm on them; as dm-clrs does, if not told otherwise.
 
-    `p` is drawn per graph. With `random_pos` node positions are sorted uniform numbers, as in
-    training; without, they are ``i / nodes``, as in the official sets. Every batch of one size
-    has the same shapes; `Batch.trim` drops padding that nobody needs.
+    `graphs` names the kind (`kinds.KINDS`), or several: each graph of ``"tree+grid"`` is one or the
+    other with equal probability. `p` is drawn per graph, for those of kind ``er``. With
+    `random_pos` node positions are sorted uniform numbers, as in training; without, they are
+    ``i / nodes``, as in the official sets. Every batch of one size has the same shapes;
+    `Batch.trim` drops padding that nobody needs.
 
     >>> batch = sample("bfs", jax.random.key(0), batch_size=2, nodes=4)
     >>> batch.inputs["A"].shape, batch.hints["pi_h"].shape
@@ -55,7 +64,7 @@ def sample(
         raise InvalidInput("p must hold at least one edge probability; got none")
     for value in p:
         check_probability(value)
-    batch = _sample(task, key, batch_size, nodes, tuple(p), random_pos)
+    batch = _sample(task, key, batch_size, nodes, tuple(p), random_pos, kinds_of(graphs))
     if not isinstance(batch.lengths, Tracer):
         check_ended(batch)
     return batch
@@ -70,7 +79,7 @@ def check_ended(batch: Batch) -> None:
         )
 
 
-@partial(jax.jit, static_argnums=(0, 2, 3, 4, 5))
+@partial(jax.jit, static_argnums=(0, 2, 3, 4, 5, 6))
 def _sample(
     task: Task,
     key: Key[Array, ""],
@@ -78,10 +87,12 @@ def _sample(
     nodes: int,
     p: tuple[float, ...],
     random_pos: bool,
+    kinds: tuple[str, ...],
 ) -> Batch:
     p_key, graph_key, source_key, pos_key = jax.random.split(key, 4)
     chosen = jax.random.choice(p_key, jnp.asarray(p, jnp.float32), (batch_size, 1, 1))
-    A = _erdos_renyi(task, graph_key, chosen, (batch_size, nodes, nodes))
+    draw = _erdos_renyi if kinds == (ER,) else partial(_mixed, kinds)
+    A = draw(task, graph_key, chosen, (batch_size, nodes, nodes))
     sources = jax.random.randint(source_key, (batch_size,), 0, nodes)
     if random_pos:
         pos = jnp.sort(jax.random.uniform(pos_key, (batch_size, nodes)), axis=-1)
@@ -97,13 +108,46 @@ def _erdos_renyi(
     edges = jax.random.uniform(edge_key, shape) < p
     if not task.directed:
         edges = edges & edges.mT
-    elif task.acyclic:
-        place = jnp.argsort(jax.random.uniform(order_key, shape[:2]))
+    return _as_posed(task, edges, weight_key, order_key)
+
+
+def _as_posed(
+    task: Task,
+    edges: Bool[Array, "batch nodes nodes"],
+    weight_key: Key[Array, ""],
+    order_key: Key[Array, ""],
+) -> Float[Array, "batch nodes nodes"]:
+    """Edges as the task has them: along a random order if acyclic, with weights if weighted."""
+    if task.acyclic:
+        place = jnp.argsort(jax.random.uniform(order_key, edges.shape[:2]))
         edges = edges & (place[:, :, None] < place[:, None, :])
     if not task.weighted:
         return edges.astype(jnp.float32)
-    weights = jax.random.uniform(weight_key, shape)
+    weights = jax.random.uniform(weight_key, edges.shape)
     return edges * jnp.sqrt(weights * weights.mT + 1e-3)
+
+
+def _mixed(
+    kinds: tuple[str, ...],
+    task: Task,
+    key: Key[Array, ""],
+    p: Float[Array, "batch 1 1"],
+    shape: tuple[int, int, int],
+) -> Float[Array, "batch nodes nodes"]:
+    """Graphs of several kinds, each of one of them with equal probability."""
+    batch, nodes, _ = shape
+    which_key, er_key, edge_key, weight_key, order_key = jax.random.split(key, 5)
+    which = jax.random.randint(which_key, (batch,), 0, len(kinds))
+    # CLRS's own are the last, if they are there at all, and drawn together as everywhere.
+    families = [FAMILIES[kind] for kind in kinds if kind != ER]
+    draws = [lambda key, family=family: family(key, nodes) for family in families]
+    keys = jax.random.split(edge_key, batch)
+    edges = jax.vmap(lambda i, key: jax.lax.switch(i, draws, key))(which, keys)
+    A = _as_posed(task, edges, weight_key, order_key)
+    if ER not in kinds:
+        return A
+    is_er = (which == len(families))[:, None, None]
+    return jnp.where(is_er, _erdos_renyi(task, er_key, p, shape), A)
 
 
 def regular_positions(nodes: int) -> Float[np.ndarray, "nodes"]:

@@ -18,9 +18,11 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from mechgap.network.network import Network, unroll
 from mechgap.tasks.batch import Batch
-from mechgap.tasks.official import official
+from mechgap.tasks.kinds import ER
+from mechgap.tasks.official import NODES, SAMPLES, Split, official
 from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.tasks.scores import output_scores
+from mechgap.tasks.specs import Task
 from mechgap.training import narrow
 from mechgap.training.loss import Objective, by_length, groups_by_length, loss_and_gradient
 from mechgap.training.recipe import Recipe, Regularizer
@@ -138,6 +140,7 @@ def _gradients(
             batch_size=recipe.batch_size,
             nodes=nodes,
             random_pos=recipe.random_pos,
+            graphs=recipe.train_graphs,
         )
 
     def of(network: Network, groups: Batch, steps, seed, step):
@@ -262,27 +265,43 @@ def score(network: Network, batch: Batch) -> Float[Array, ""]:
 
 def held_out(recipe: Recipe) -> tuple[Batch, Batch]:
     """Validation and test graphs, the same for all seeds."""
-    validation = sample(
+    return validation_graphs(recipe), test_graphs(recipe)
+
+
+def validation_graphs(recipe: Recipe) -> Batch:
+    """New graphs of the kind that is trained on, as large as the largest of these."""
+    return sample(
         recipe.posed,
         jax.random.key(0x7A11D),
         batch_size=VALIDATION_GRAPHS,
         nodes=recipe.validation_nodes,
         random_pos=recipe.random_pos,
+        graphs=recipe.train_graphs,
     ).trim()
-    return validation, test_graphs(recipe)
 
 
 def test_graphs(recipe: Recipe) -> Batch:
-    """The official test set, or new graphs of the training length."""
+    """The official test set, as many graphs of its size and another kind, or of the training
+    length."""
+    if recipe.length_generalize and recipe.test_graphs == ER:
+        return official(recipe.posed, Split.TEST)
     if recipe.length_generalize:
-        return official(recipe.posed, "test")
+        return graphs_to_test(recipe.posed, recipe.test_graphs, NODES[Split.TEST], SAMPLES)
+    return graphs_to_test(
+        recipe.posed, recipe.test_graphs, recipe.validation_nodes, SHORT_TEST_GRAPHS
+    )
+
+
+def graphs_to_test(task: Task, graphs: str, nodes: int, count: int) -> Batch:
+    """New graphs of one kind, with the edge parameter and the positions of the official sets."""
     return sample(
-        recipe.posed,
+        task,
         jax.random.key(0x7E57),
-        batch_size=SHORT_TEST_GRAPHS,
-        nodes=recipe.validation_nodes,
+        batch_size=count,
+        nodes=nodes,
         p=TEST_P,
         random_pos=False,
+        graphs=graphs,
     ).trim()
 
 

@@ -20,6 +20,7 @@ from mechgap.programs.library import mechanisms
 from mechgap.programs.load import find_task
 from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
+from mechgap.tasks.kinds import ER, KINDS, kinds_of
 from mechgap.tasks.specs import Task, get_task
 
 
@@ -44,6 +45,10 @@ class Recipe:
     program: str = _about("", "The program that poses the task, as data; empty for CLRS's tasks.")
     train_steps: int = _about(10_000, "Batches to train on.")
     train_lengths: tuple[int, ...] = _about((4, 7, 11, 13, 16), "Graph sizes, cycled per batch.")
+    train_graphs: str = _about(
+        ER, f"Kind of training and validation graphs: {', '.join(KINDS)}, or several, tree+grid."
+    )
+    test_graphs: str = _about(ER, "Kind of test graphs; er for the official ones.")
     batch_size: int = _about(32, "Graphs per batch.")
     learning_rate: float = _about(1e-4, "Adam's; dm-clrs's own default is 1e-3.")
     grad_clip_max_norm: float = _about(1.0, "Largest norm of a gradient; 0 for no clipping.")
@@ -51,7 +56,7 @@ class Recipe:
     test_every: int = _about(500, "Steps between tests, which are recorded and never selected by.")
     random_pos: bool = _about(True, "Random node positions in training and validation.")
     length_generalize: bool = _about(
-        True, "Test on the official graphs of 64 nodes; otherwise on 64 of the training length."
+        True, "Test on 32 graphs of 64 nodes, as CLRS does; otherwise on 64 of the training length."
     )
     regularization: bool = _about(False, "Add a penalty on the weights to the loss.")
     regularization_weight: float = _about(1e-4, "The penalty's weight.")
@@ -103,6 +108,8 @@ class Recipe:
                 "train_lengths must hold at least one number of nodes, each at least 1; got "
                 f"{list(self.train_lengths)}"
             )
+        for graphs in (self.train_graphs, self.test_graphs):
+            kinds_of(graphs)
         for name in ("train_steps", "batch_size", "eval_every", "test_every"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"{name} must be at least 1; got {getattr(self, name)}")

@@ -1,0 +1,89 @@
+"""Other graphs to measure a run on: of another kind or size, or the user's own.
+
+They take the place of the test set. What is found is written beside the run's own measures, into
+``elsewhere/NAME``.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mechgap.errors import InvalidInput
+from mechgap.tasks.batch import Batch
+from mechgap.tasks.graph_files import batch_from_files
+from mechgap.tasks.kinds import kinds_of
+from mechgap.tasks.memory import check_memory
+from mechgap.tasks.official import NODES, SAMPLES, Split
+from mechgap.tasks.sampling import check_nodes
+from mechgap.training.population import graphs_to_test
+from mechgap.training.recipe import Recipe
+
+FOLDER = "elsewhere"
+_COPIES = 12
+"""How many arrays as large as the attention of a run are there while it is measured, about."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Graphs in place of a run's test set."""
+
+    name: str
+    """Also that of the folder."""
+    batch: Batch
+
+    def folder(self, run: Path) -> Path:
+        """Where the measures on these graphs are."""
+        return run / FOLDER / self.name
+
+
+def other_graphs(
+    recipe: Recipe, graphs: str, nodes: int = NODES[Split.TEST], count: int = SAMPLES
+) -> Elsewhere:
+    """New graphs of some kind and size, for the networks of a recipe."""
+    kinds_of(graphs)
+    check_nodes(nodes)
+    if count < 1:
+        raise InvalidInput(f"count must be at least 1; got {count}")
+    _check_size(recipe, nodes)
+    _check_fits(recipe, count, nodes, steps=1)
+    return _checked(recipe, f"{graphs}-{nodes}", graphs_to_test(recipe.posed, graphs, nodes, count))
+
+
+def own_graphs(
+    recipe: Recipe,
+    files: Sequence[Path],
+    *,
+    count: int | None = None,
+    sources: Sequence[int] | None = None,
+) -> Elsewhere:
+    """The graphs of some files; see `batch_from_files`."""
+    batch = batch_from_files(recipe.posed, files, count=count, sources=sources)
+    _check_size(recipe, batch.nodes)
+    stems = "+".join(file.stem for file in files)
+    name = re.sub(r"[^\w.+-]+", "_", stems)[:100].strip(".") or "graphs"
+    return _checked(recipe, name, batch)
+
+
+def _checked(recipe: Recipe, name: str, batch: Batch) -> Elsewhere:
+    _check_fits(recipe, batch.size, batch.nodes, batch.steps)
+    return Elsewhere(name, batch)
+
+
+def _check_size(recipe: Recipe, nodes: int) -> None:
+    tied = recipe.network_config.pre_att_bias_nodes
+    if tied is not None and nodes != tied:
+        raise InvalidInput(
+            f"a pre-attention bias ties the networks of this run to graphs of {tied} nodes; got "
+            f"{nodes}. Take graphs of that size"
+        )
+
+
+def _check_fits(recipe: Recipe, graphs: int, nodes: int, steps: int) -> None:
+    """Refuse what would not fit: attention of every step, and all that it is compared with."""
+    attention = 4 * steps * recipe.nb_msg_passing_steps * recipe.nb_heads * graphs * nodes**2
+    check_memory(
+        _COPIES * attention,
+        f"to measure {graphs} graphs of {nodes:,} nodes",
+        "Take fewer (--count) or smaller ones",
+    )

@@ -1,0 +1,30 @@
+"""Whether something fits into memory, asked before it is made."""
+
+import os
+from pathlib import Path
+
+from mechgap.errors import InvalidInput
+
+
+def available_memory() -> int | None:
+    """Bytes that can be had now; None where the system does not tell."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    except (OSError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def check_memory(needed: int, what: str, remedy: str) -> None:
+    """Refuse what does not fit."""
+    there = available_memory()
+    if there is not None and needed > there:
+        raise InvalidInput(
+            f"{what} needs about {needed / 1e9:,.1f} GB of memory; {there / 1e9:,.1f} GB are "
+            f"available. {remedy}"
+        )
