@@ -236,6 +236,29 @@ def test_ctrl_c_stops_cleanly(tmp_path):
     assert _reached(folder) > 0
 
 
+def test_sigterm_while_compiling_stops_at_once(tmp_path):
+    """XLA cannot be interrupted, and in it Python's signal handlers do not run."""
+    folder = tmp_path / "run"
+    words = command(folder, "--seeds", "1", "--hidden-size", "32", "--steps", "10")
+    cold = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache")}
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=cold) as process:
+        assert process.stderr
+        for line in process.stderr:
+            if line.startswith("compiling bfs for graphs of"):
+                break
+        time.sleep(0.5)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        said = process.stderr.read()
+        took = time.monotonic() - began
+    assert process.returncode == 128 + signal.SIGTERM
+    assert said == f"mechgap: stopped; the same command goes on from here ({folder})\n"
+    assert took < 3
+    assert _reached(folder) == 0
+    subprocess.run(words, check=True, capture_output=True)
+    assert _reached(folder) == 10
+
+
 @pytest.mark.parametrize("damage", ["truncated", "altered", "gone"])
 def test_a_damaged_checkpoint_is_noticed_and_done_again(whole, tmp_path, damage):
     folder = tmp_path / "run"

@@ -2,9 +2,13 @@
 
 import inspect
 import math
+import os
 import signal
+import socket
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -80,28 +84,61 @@ def train_with_progress(
 ) -> bool:
     """Train and show how it goes; whether it was finished before the deadline.
 
-    Ctrl-C stops after what is being done, and all of it is kept.
+    Ctrl-C and SIGTERM stop after what is being done, and all of it is kept. While programs are
+    compiled, or the second time, they stop at once: a run folder survives that at any moment.
     """
     from mechgap.report.progress import TrainingProgress
     from mechgap.training.train import Stopped, train
 
-    with TrainingProgress(recipe, len(seeds), deadline) as watcher:
-        previous = {
-            which: signal.signal(which, lambda *_: watcher.stop())
-            for which in (signal.SIGINT, signal.SIGTERM)
-        }
+    stopped = f"mechgap: stopped; the same command goes on from here ({out})"
+
+    def heed(number: int) -> None:
+        if not watcher.stop():
+            watcher.close()
+            print(stopped, file=sys.stderr, flush=True)
+            os._exit(128 + number)  # threads that compile cannot be asked
+
+    with TrainingProgress(recipe, len(seeds), deadline) as watcher, _signals(heed):
         try:
             train(recipe, seeds, out, engine, watcher=watcher, **options)
         except Stopped:
             if watcher.is_late:
                 return False
             watcher.close()
-            print(f"mechgap: stopped; the same command goes on from here ({out})", file=sys.stderr)
+            print(stopped, file=sys.stderr)
             raise typer.Exit(130) from None
-        finally:
-            for which, handler in previous.items():
-                signal.signal(which, handler)
     return True
+
+
+@contextmanager
+def _signals(heed: Callable[[int], None]) -> Iterator[None]:
+    """Call this with the number of every SIGINT and SIGTERM, from a thread of its own.
+
+    Python's own handlers run in the main thread, which may be compiling for a minute.
+    """
+    listening, telling = socket.socketpair()
+    telling.setblocking(False)
+    previous = {
+        which: signal.signal(which, lambda *_: None) for which in (signal.SIGINT, signal.SIGTERM)
+    }
+    told_before = signal.set_wakeup_fd(telling.fileno(), warn_on_full_buffer=False)
+
+    def listen() -> None:
+        while number := listening.recv(1):
+            if number[0] in previous:
+                heed(number[0])
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(told_before)
+        for which, handler in previous.items():
+            signal.signal(which, handler)
+        telling.close()  # which ends the thread
+        thread.join()
+        listening.close()
 
 
 def _seeds(count: int | None, given: str | None) -> list[int]:

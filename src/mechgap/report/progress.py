@@ -5,7 +5,7 @@ import sys
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from mechgap.training.recipe import Recipe
@@ -21,14 +21,17 @@ class TrainingProgress(Watcher):
     def __init__(self, recipe: Recipe, seeds: int, deadline: float = math.inf):
         self._console = Console(file=sys.stderr, highlight=False)
         self._steps = recipe.train_steps * seeds
+        sizes = ", ".join(map(str, dict.fromkeys(recipe.train_lengths)))
+        self._compiling = f"compiling {recipe.task} for graphs of {sizes} nodes"
+        self._compiled = False
         self._stopping = False
         self._deadline = deadline
         self._last = 0.0
         self._bar: Bar | None = None
         if self._console.is_terminal:
             columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-            self._bar = Bar(*columns, console=self._console)
-            self._task = self._bar.add_task("compiling", total=self._steps)
+            self._bar = Bar(*columns, TimeElapsedColumn(), console=self._console)
+            self._task = self._bar.add_task(self._compiling, total=self._steps)
 
     def __enter__(self) -> "TrainingProgress":
         if self._bar:
@@ -38,7 +41,7 @@ class TrainingProgress(Watcher):
     def begin(self) -> None:
         """Say that programs are compiled now, which takes a while the first time."""
         if self._bar is None:
-            print("compiling", file=sys.stderr, flush=True)
+            print(self._compiling, file=sys.stderr, flush=True)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -50,6 +53,7 @@ class TrainingProgress(Watcher):
 
     def progress(self, standing: Progress) -> None:
         """Show how it stands."""
+        self._compiled = True
         text = (
             f"seeds {standing.seeds_done}/{standing.seeds}  step {standing.step:,}/"
             f"{standing.steps:,}  loss {standing.loss:.4f}  validation {standing.validation:.3f}  "
@@ -65,12 +69,17 @@ class TrainingProgress(Watcher):
         """Show what a user should know."""
         self._console.print(f"mechgap: {text}", soft_wrap=True)
 
-    def stop(self) -> None:
-        """Ask training to stop after the report it is working for."""
-        if self._stopping:
-            raise KeyboardInterrupt
+    def stop(self) -> bool:
+        """Ask training to stop after the report it is working for; whether that is worth it.
+
+        It is not before the first report, when programs are compiled and nothing can be lost, nor
+        if it was asked for already.
+        """
+        if self._stopping or not self._compiled:
+            return False
         self._stopping = True
         self.say("stopping after this interval; once more to stop at once")
+        return True
 
     def wants_to_stop(self) -> bool:
         """Whether `stop` was called, or the deadline (of `time.monotonic`) has passed."""
