@@ -8,12 +8,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mechgap.calls import compile as compile
+    from mechgap.calls import measure as measure
+    from mechgap.calls import train as train
     from mechgap.compiler.compile import Compiled as Compiled
     from mechgap.compiler.compile import compile_program as compile_program
     from mechgap.compiler.domain import Domain as Domain
     from mechgap.compiler.target import TARGETS as TARGETS
     from mechgap.compiler.verify import verify as verify
     from mechgap.errors import InvalidInput as InvalidInput
+    from mechgap.experiments.gap import GapReport as GapReport
+    from mechgap.experiments.gap import gap as gap
+    from mechgap.measures.results import Results as Results
     from mechgap.network.config import NetworkConfig as NetworkConfig
     from mechgap.network.network import Network as Network
     from mechgap.network.trace import Trace as Trace
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
     from mechgap.tasks.scores import output_scores as output_scores
     from mechgap.tasks.specs import TASKS as TASKS
     from mechgap.training.loss import loss as loss
+    from mechgap.training.run import Run as Run
 
 __version__ = "0.1.0"
 
@@ -54,6 +61,13 @@ _HOME = {
     "Trace": "network.trace",
     "run": "network.trace",
     "loss": "training.loss",
+    "compile": "calls",
+    "train": "calls",
+    "Run": "training.run",
+    "measure": "calls",
+    "Results": "measures.results",
+    "gap": "experiments.gap",
+    "GapReport": "experiments.gap",
 }
 
 __all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]

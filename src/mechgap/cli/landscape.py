@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 
 from mechgap.cli.app import AsJson, app
-from mechgap.cli.programs import TargetName
-from mechgap.cli.training import train_with_progress
-from mechgap.errors import InvalidInput
+from mechgap.cli.programs import ProgramName, TargetName
+from mechgap.cli.watching import watched
 
 
 @app.command()
 def landscape(
-    what: Annotated[str, typer.Argument(help="A run folder, or a program of the library.")],
+    what: Annotated[
+        str, typer.Argument(help="A run folder, a program of the library, or FILE.py:NAME.")
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Where to keep it; landscape/ in the run if not given.")
     ] = None,
@@ -39,7 +40,6 @@ def landscape(
     from mechgap.measures.surroundings import Settings, compute
     from mechgap.programs.load import find_program
     from mechgap.report.landscape import draw_landscape, show_flatness
-    from mechgap.report.progress import Steps
     from mechgap.training.store import DATABASE
 
     if (Path(what) / DATABASE).exists():
@@ -51,8 +51,8 @@ def landscape(
         directions=directions,
     )  # fmt: skip
     folder = out or around.folder
-    with Steps("computing") as shown:
-        found = compute(folder, settings, around.networks, around.batch, shown.tell)
+    with watched(folder, "computing") as watcher:
+        found = compute(folder, settings, around.networks, around.batch, watcher.tell)
     written = draw_landscape(found, folder)
     rows = found.flatness()
     if as_json:
@@ -67,7 +67,7 @@ def landscape(
 
 @app.command()
 def stability(
-    program: Annotated[str, typer.Argument(help="A program of the library.")],
+    program: ProgramName,
     target: TargetName = "stock-ln",
     seeds: Annotated[int, typer.Option(help="How many data orders.")] = 4,
     steps: Annotated[int, typer.Option(help="Training steps of each.")] = 2000,
@@ -79,26 +79,17 @@ def stability(
     as_json: AsJson = False,
 ) -> None:
     """Start from compiled parameters and train on: does the network stay what it was?"""
-    if seeds < 1:
-        raise InvalidInput(f"seeds must be at least 1; got {seeds}")
-    from mechgap.experiments.stability import snapshot_steps, stability_recipe
-    from mechgap.training.engines import make_engine
+    from mechgap.experiments.stability import stability as train_on
+    from mechgap.experiments.stability import stability_recipe
+    from mechgap.report.trajectory import draw_trajectory, show_trajectory
 
     overrides = {"train_steps": steps, "learning_rate": learning_rate}
     recipe = stability_recipe(program, target, noise=noise, overrides=overrides)
-    folder = out or Path(f"stability-{program}-{target}")
-    engine = make_engine("local")
-
-    from mechgap.measures.snapshot import Observer, load_snapshots
-    from mechgap.report.trajectory import draw_trajectory, show_trajectory
-    from mechgap.training.start import compiled_start
-    from mechgap.training.train import snapshots_at
-
-    compiled_start(recipe)  # refuses what cannot be, before anything is written
-    looked = snapshots_at(recipe, snapshot_steps(recipe), Observer)
-    train_with_progress(recipe, range(seeds), folder, engine, snapshots=looked)
-    rows = [row for row in load_snapshots(folder) if row.which == "step"]
-    written = draw_trajectory(rows, f"{program}, {target}", folder)
+    name = program.rpartition(":")[2]
+    folder = out or Path(f"stability-{name}-{target}")
+    with watched(folder) as watcher:
+        rows = train_on(recipe, seeds, folder, watcher)
+    written = draw_trajectory(rows, f"{name}, {target}", folder)
     if as_json:
         print(json.dumps({"rows": [row.data() for row in rows], "folder": str(folder)}))
         return

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from mechgap.cli.app import AsJson, app
+from mechgap.cli.watching import watched
 from mechgap.errors import InvalidInput
 from mechgap.tasks.kinds import KINDS, kinds_of
 
@@ -59,14 +60,15 @@ def measure(
     from mechgap.measures.external import Margins
     from mechgap.measures.run import measure_run
     from mechgap.report.measures import show_measures
-    from mechgap.report.progress import Steps
 
     elsewhere = None
     if graphs is not None or graphs_from:
         elsewhere = _elsewhere(folder, graphs, graphs_from or [], nodes, count)
-    with Steps() as steps:
+    with watched(folder) as watcher:
         margins = Margins(scalar=scalar_margin, binary=binary_margin)
-        results = measure_run(folder, which, elsewhere=elsewhere, margins=margins, tell=steps.tell)
+        results = measure_run(
+            folder, which, elsewhere=elsewhere, margins=margins, tell=watcher.tell
+        )
     if as_json:
         print(json.dumps(results.to_json()))
     else:

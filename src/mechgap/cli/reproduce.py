@@ -3,20 +3,15 @@
 import json
 import math
 import re
-import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mechgap.cli.app import AsJson, app
-from mechgap.cli.training import train_with_progress
+from mechgap.cli.watching import watched
 from mechgap.errors import InvalidInput, unknown
-
-if TYPE_CHECKING:
-    from mechgap.experiments.replication.populations import Population
 
 _OTHER = ("all", "status", "figures", "page")
 
@@ -56,8 +51,11 @@ def reproduce(
     spends a time where it tells most. `status` shows what is done, running or missing.
     """
     from mechgap.experiments.replication.judging import Judge
+    from mechgap.experiments.replication.landscapes import FlatnessTable, make_landscapes
     from mechgap.experiments.replication.rendering import FORMATS
-    from mechgap.experiments.replication.tables import TABLES, all_populations
+    from mechgap.experiments.replication.tables import TABLES
+    from mechgap.experiments.replication.training import Places, needed, spend, train_all
+    from mechgap.training.engines import make_engine
 
     format = "json" if as_json else format
     if what not in (*TABLES, *_OTHER):
@@ -76,13 +74,21 @@ def reproduce(
         _write_page(results, out or Path("replication.md"))
         return
     if train:
-        places = _Places(runs, results, engine, ray_address)
-        if budget is not None:
-            _spend(_seconds(budget), places)
-        else:
-            _train_all(_needed(what, all_populations(), steps), seeds, places)
-        if what == "landscapes" or (what == "all" and budget is None):
-            _make_landscapes(places)
+        deadline = math.inf if budget is None else time.monotonic() + _seconds(budget)
+        with watched(runs, deadline=deadline) as watcher:
+            places = Places(runs, results, make_engine(engine, ray_address=ray_address), watcher)
+            if budget is not None:
+                spend(_seconds(budget), places)
+            else:
+                train_all(needed(what, steps), seeds, places)
+            if what == "landscapes" or (what == "all" and budget is None):
+                wanted = [
+                    p
+                    for t in TABLES.values()
+                    if isinstance(t, FlatnessTable)
+                    for p in t.populations
+                ]
+                make_landscapes(wanted, runs, results, watcher.tell)
     if what == "figures":
         from mechgap.experiments.replication.figures import draw_paper_figures
 
@@ -98,127 +104,6 @@ def reproduce(
         print(FORMATS[format](table.rendered(name, results, judge)))
     if what == "all" and format == "text":
         _show_status(seeds, runs, results, format)
-
-
-class _Places:
-    """Where training happens and where its numbers go."""
-
-    def __init__(self, runs: Path, results: Path, engine: str, ray_address: str | None):
-        from mechgap.training.engines import make_engine
-
-        self.runs, self.results = runs, results
-        self.engine = make_engine(engine, ray_address=ray_address)
-
-
-def _needed(
-    what: str, everything: Mapping[str, "Population"], steps: int | None
-) -> list["Population"]:
-    from mechgap.experiments.replication.figures import figure_populations
-    from mechgap.experiments.replication.tables import TABLES
-
-    if what == "all":
-        needed: Iterable[Population] = everything.values()
-    elif what == "figures":
-        needed = figure_populations().values()
-    else:
-        needed = TABLES[what].populations
-    return [p if steps is None else p.shortened(steps) for p in needed]
-
-
-def _train_all(populations: Iterable["Population"], seeds: int | None, places: _Places) -> None:
-    from mechgap.experiments.replication.kinds import duration
-    from mechgap.experiments.replication.status import standing
-
-    found = [standing(p, seeds, places.runs, places.results) for p in populations]
-    missing = [s for s in found if s.finished < s.wanted and s.to_train]
-    if missing:
-        names = ", ".join(f"{s.population.name} ({s.wanted} seeds)" for s in missing)
-        _say(f"to train: {names}; about {duration(sum(s.seconds for s in missing))} here")
-    for s in missing:
-        _train(s.population, s.to_train, places, math.inf)
-    for s in found:
-        if s not in missing:  # what was trained is kept already
-            _keep_numbers(s.population, places)
-
-
-def _spend(seconds: float, places: _Places) -> None:
-    """Train for a given time, where it tells most."""
-    from mechgap.experiments.replication.budget import Candidate, plan
-    from mechgap.experiments.replication.kinds import duration
-    from mechgap.experiments.replication.status import standing
-    from mechgap.experiments.replication.tables import all_populations, rows_served
-    from mechgap.report.paper import paper_number
-
-    began = time.monotonic()
-    populations = all_populations()
-    candidates = []
-    for population in populations.values():
-        s = standing(population, None, places.runs, places.results)
-        printed = paper_number(population.recipe)
-        most = printed["n"] if printed else population.seeds
-        candidates.append(
-            Candidate.of(population, s.finished, most, rows_served(population), s.rate)
-        )
-    planned = plan(candidates, seconds)
-    if not planned.seeds:
-        cheapest = min(candidates, key=lambda c: c.seconds)
-        raise InvalidInput(
-            f"{duration(seconds)} is too short for any more seeds. The cheapest, "
-            f"{cheapest.lot} of {cheapest.name}, take {duration(cheapest.seconds)}"
-        )
-    names = ", ".join(f"{name} ({count} seeds)" for name, count in planned.seeds.items())
-    _say(f"to train, in this order: {names}; about {duration(planned.seconds)} here")
-    for name, count in planned.seeds.items():
-        s = standing(populations[name], count, places.runs, places.results)
-        if s.to_train and not _train(s.population, s.to_train, places, began + seconds):
-            _say("the time is spent; the same command goes on from here")
-            break
-    for population in populations.values():
-        _keep_numbers(population, places)
-    if planned.without:
-        _say(f"without any number still: {', '.join(planned.without)}")
-
-
-def _train(
-    population: "Population", seeds: Sequence[int], places: _Places, deadline: float
-) -> bool:
-    from mechgap.measures.snapshot import Observer
-    from mechgap.training.local import forget_programs
-    from mechgap.training.train import snapshots_at
-
-    _say(f"{population.name}: {len(seeds)} seeds, {population.recipe.train_steps:,} steps")
-    folder = places.runs / population.name
-    try:
-        return train_with_progress(
-            population.recipe,
-            seeds,
-            folder,
-            places.engine,
-            deadline=deadline,
-            snapshots=snapshots_at(population.recipe, population.snapshots, Observer),
-        )
-    finally:
-        forget_programs()
-        _keep_numbers(population, places)
-
-
-def _keep_numbers(population: "Population", places: _Places) -> None:
-    """Measure what is finished and write its numbers."""
-    from mechgap.experiments.replication.keeping import keep_numbers
-    from mechgap.report.progress import Steps
-
-    with Steps() as shown:
-        keep_numbers(population, places.runs, places.results, shown.tell)
-
-
-def _make_landscapes(places: _Places) -> None:
-    from mechgap.experiments.replication.landscapes import FlatnessTable, make_landscapes
-    from mechgap.experiments.replication.tables import TABLES
-    from mechgap.report.progress import Steps
-
-    wanted = [p for t in TABLES.values() if isinstance(t, FlatnessTable) for p in t.populations]
-    with Steps("computing") as shown:
-        make_landscapes(wanted, places.runs, places.results, shown.tell)
 
 
 def _show_status(seeds: int | None, runs: Path, results: Path, format: str) -> None:
@@ -290,7 +175,3 @@ def _seconds(text: str) -> float:
     if not seconds:
         raise InvalidInput(f"a budget must be longer than nothing; got '{text}'")
     return seconds
-
-
-def _say(text: str) -> None:
-    print(f"mechgap: {text}", file=sys.stderr, flush=True)

@@ -1,14 +1,6 @@
 """`mechgap train`: every field of the recipe is an option."""
 
 import inspect
-import math
-import os
-import signal
-import socket
-import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mechgap.cli.app import TaskArgument, app
+from mechgap.cli.watching import watched
 from mechgap.errors import InvalidInput
 from mechgap.training.recipe import PRESETS, Recipe, make_recipe
 
@@ -54,91 +47,25 @@ def _train(
         given["train_lengths"] = _whole_numbers("train_lengths", lengths)
     recipe = make_recipe(task, preset, config, given)
     wanted = _seeds(seeds, seed_range)
+    looked = snapshots if snapshots in {"auto", "none"} else _whole_numbers("snapshots", snapshots)
 
-    from mechgap.training.engines import make_engine
-
-    run = make_engine(engine, devices=devices, ray_address=ray_address)
-
-    train_with_progress(
-        recipe,
-        wanted,
-        out,
-        run,
-        chunk=chunk,
-        checkpoint_seconds=checkpoint_seconds,
-        snapshots=_snapshots(recipe, snapshots),
-    )
+    from mechgap.experiments.training import train_recipe
     from mechgap.report.runs import show_run
 
+    with watched(out) as watcher:
+        train_recipe(
+            recipe,
+            wanted,
+            out,
+            snapshots=looked,
+            engine=engine,
+            devices=devices,
+            ray_address=ray_address,
+            chunk=chunk,
+            checkpoint_seconds=checkpoint_seconds,
+            watcher=watcher,
+        )
     show_run(out)
-
-
-def train_with_progress(
-    recipe: Recipe,
-    seeds: Sequence[int],
-    out: Path,
-    engine: Any,
-    *,
-    deadline: float = math.inf,
-    **options: Any,
-) -> bool:
-    """Train and show how it goes; whether it was finished before the deadline.
-
-    Ctrl-C and SIGTERM stop after what is being done, and all of it is kept. While programs are
-    compiled, or the second time, they stop at once: a run folder survives that at any moment.
-    """
-    from mechgap.report.progress import TrainingProgress
-    from mechgap.training.train import Stopped, train
-
-    stopped = f"mechgap: stopped; the same command goes on from here ({out})"
-
-    def heed(number: int) -> None:
-        if not watcher.stop():
-            watcher.close()
-            print(stopped, file=sys.stderr, flush=True)
-            os._exit(128 + number)  # threads that compile cannot be asked
-
-    with TrainingProgress(recipe, len(seeds), deadline) as watcher, _signals(heed):
-        try:
-            train(recipe, seeds, out, engine, watcher=watcher, **options)
-        except Stopped:
-            if watcher.is_late:
-                return False
-            watcher.close()
-            print(stopped, file=sys.stderr)
-            raise typer.Exit(130) from None
-    return True
-
-
-@contextmanager
-def _signals(heed: Callable[[int], None]) -> Iterator[None]:
-    """Call this with the number of every SIGINT and SIGTERM, from a thread of its own.
-
-    Python's own handlers run in the main thread, which may be compiling for a minute.
-    """
-    listening, telling = socket.socketpair()
-    telling.setblocking(False)
-    previous = {
-        which: signal.signal(which, lambda *_: None) for which in (signal.SIGINT, signal.SIGTERM)
-    }
-    told_before = signal.set_wakeup_fd(telling.fileno(), warn_on_full_buffer=False)
-
-    def listen() -> None:
-        while number := listening.recv(1):
-            if number[0] in previous:
-                heed(number[0])
-
-    thread = threading.Thread(target=listen, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(told_before)
-        for which, handler in previous.items():
-            signal.signal(which, handler)
-        telling.close()  # which ends the thread
-        thread.join()
-        listening.close()
 
 
 def _seeds(count: int | None, given: str | None) -> list[int]:
@@ -153,18 +80,6 @@ def _seeds(count: int | None, given: str | None) -> list[int]:
     if not (separator and first.isdigit() and end.isdigit() and int(first) < int(end)):
         raise InvalidInput(f"--seed-range is FIRST:END, such as 0:64; got '{given}'")
     return list(range(int(first), int(end)))
-
-
-def _snapshots(recipe: Recipe, text: str) -> Any:
-    """When training is measured; None where it is not."""
-    if text == "none":
-        return None
-    from mechgap.measures.snapshot import STEPS, Observer
-    from mechgap.training.train import snapshots_at
-
-    fitting = [step for step in STEPS if step % recipe.eval_every == 0]
-    steps = fitting if text == "auto" else _whole_numbers("snapshots", text)
-    return snapshots_at(recipe, steps, Observer)
 
 
 def _whole_numbers(what: str, text: str) -> list[int]:

@@ -24,11 +24,11 @@ def zoo(
     check_nodes(nodes)
     from mechgap.compiler.zoo import specimens, verified
     from mechgap.programs.library import LIBRARY
-    from mechgap.report.progress import Steps
+    from mechgap.report.progress import Shown
     from mechgap.report.zoo import Exhibit, show_zoo
 
     exhibits = []
-    with Steps("verifying" if graphs else "compiling") as progress:
+    with Shown("verifying" if graphs else "compiling") as progress:
         for specimen in specimens(nodes, hidden_size):
             name = specimen.program.name
             progress.tell(name, list(LIBRARY).index(name), len(LIBRARY))

@@ -158,9 +158,21 @@ _MOST_ATTENTION = 2**25
 """How many numbers one piece of a batch may attend with: every value of a run is kept."""
 
 
-def verify(compiled: Compiled, batch: Batch) -> Verification:
-    """Compare interpreter, compiled network and trace on a batch of the program's task."""
+def verify(
+    compiled: Compiled, batch: Batch | None = None, *, graphs: int = 256, seed: int = 0
+) -> Verification:
+    """Compare interpreter, compiled network and trace.
+
+    Args:
+        compiled: The network, with its program and certificate.
+        batch: Graphs of the program's task; without, so many new `graphs` by this `seed`, with as
+            many nodes as the network was compiled for.
+        graphs: How many new graphs.
+        seed: Same seed, same graphs.
+    """
     program = compiled.program
+    if batch is None:
+        batch = fresh_graphs(program, compiled.certificate.domain.nodes, graphs, seed)
     each = batch.steps * compiled.network.config.nb_msg_passing_steps * batch.nodes**2
     size = max(1, _MOST_ATTENTION // each)
     pieces = [

@@ -4,7 +4,8 @@ Everything is kept in one run folder. Running it again goes on where it was, and
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from mechgap.compiler.target import Target
 from mechgap.compiler.verify import Verification, fresh_graphs, verify
 from mechgap.errors import InvalidInput
 from mechgap.experiments.size import Size, gap_size
+from mechgap.measures.data import DEEP_NODES
 from mechgap.measures.reference import Reference, compile_reference
 from mechgap.measures.results import Results, load_results
 from mechgap.measures.run import measure_run
@@ -24,7 +26,7 @@ from mechgap.tasks.specs import TASKS
 from mechgap.training.engines import make_engine
 from mechgap.training.recipe import Recipe, make_recipe
 from mechgap.training.run import Run
-from mechgap.training.train import Tell, Watcher, snapshots_at, train
+from mechgap.training.train import Tell, Watcher, snapshots_at, train, watching
 
 NODES = 64
 VERIFIED_GRAPHS = 64
@@ -72,7 +74,8 @@ def gap(
     steps: int | None = None,
     out: Path | str | None = None,
     hidden_size: int = 128,
-    watcher: Watcher | None = None,
+    official: bool | None = None,
+    progress: Tell | Watcher | None = None,
 ) -> GapReport:
     """Compile an algorithm, train networks on it, measure the gap, write a page about it.
 
@@ -84,39 +87,42 @@ def gap(
         steps: Training steps of each.
         out: The run folder, ``gap-TASK`` if not given. An existing one is gone on with.
         hidden_size: Hidden units of each network.
-        watcher: Is told how it goes, and can stop it.
+        official: Whether to test on the official graphs of 64 nodes, or on ones of the training
+            size; where traces are so long that it would take too long, not, if not given.
+        progress: Is told how it goes; a watcher can also stop it.
 
     Raises:
         InvalidInput: there is no exact program of the task, or the folder holds another run.
         Stopped: the watcher asked for it; what was trained is kept.
     """
     began = time.monotonic()
-    watcher = watcher or Watcher()
+    watcher = watching(progress)
     recipe = gap_recipe(task, hidden_size)
-    size = gap_size(recipe).with_(seeds, steps)
-    recipe = gap_recipe(task, hidden_size, size.steps)
+    size = gap_size(recipe).with_(seeds, steps, official)
+    recipe = replace(recipe, train_steps=size.steps, length_generalize=size.on_official_graphs)
     folder = Path(out) if out is not None else Path(f"gap-{task.rpartition(':')[2]}")
     engine = make_engine("local")
-    reference = compile_reference(recipe, NODES)
-    verification = _verified(reference)
+    watcher.begin(f"{task} exactly")
+    nodes = NODES if size.on_official_graphs else DEEP_NODES
+    reference = compile_reference(recipe, nodes)
+    verification = _verified(reference, NODES if nodes == NODES else recipe.validation_nodes)
     watcher.say(reference_sentence(recipe, reference, verification))
-    watcher.say(_plan_sentence(task, folder, size))
-    looked = snapshots_at(recipe, STEPS, Observer)
+    watcher.say(_plan_sentence(task, folder, recipe, size))
+    looked = snapshots_at(recipe, STEPS, partial(Observer, deep=size.deep_graphs))
     train(recipe, range(size.seeds), folder, engine, snapshots=looked, watcher=watcher)
-    results = measured_run(folder, watcher.tell)
+    results = measured_run(folder, watcher.tell, size.deep_graphs)
     page = write_page(folder, reference.compiled)
     seconds = time.monotonic() - began
     return GapReport(folder, reference, verification, results, page, seconds)
 
 
-def gap_recipe(task: str, hidden_size: int = 128, steps: int | None = None) -> Recipe:
+def gap_recipe(task: str, hidden_size: int = 128) -> Recipe:
     """The paper's recipe for a network that has the shape of the task's compiled program.
 
     Of the architectures that the program fits into, the one most like dm-clrs's own; dm-clrs's own
     where it fits into none.
     """
-    given: dict[str, Any] = {"hidden_size": hidden_size}
-    given |= {} if steps is None else {"train_steps": steps}
+    given = {"hidden_size": hidden_size}
     usual = make_recipe(task, overrides=given)
     if not usual.mechanisms:
         known = [name for name in TASKS if mechanisms(name)]
@@ -141,11 +147,11 @@ def gap_recipe(task: str, hidden_size: int = 128, steps: int | None = None) -> R
     return usual
 
 
-def _verified(reference: Reference) -> Verification | None:
+def _verified(reference: Reference, nodes: int) -> Verification | None:
     """The compiled network on new graphs of the test set's size."""
     if reference.compiled is None:
         return None
-    graphs = fresh_graphs(reference.compiled.program, NODES, VERIFIED_GRAPHS, 11)
+    graphs = fresh_graphs(reference.compiled.program, nodes, VERIFIED_GRAPHS, 11)
     return verify(reference.compiled, graphs)
 
 
@@ -168,22 +174,31 @@ def reference_sentence(
     )
 
 
-def _plan_sentence(task: str, folder: Path, size: Size) -> str:
+def _plan_sentence(task: str, folder: Path, recipe: Recipe, size: Size) -> str:
+    full = [f"mechgap gap {task}", "--seeds 128", "--steps 10000"]
+    on = "the official graphs of 64 nodes"
+    if not size.on_official_graphs:
+        on = f"graphs of {recipe.validation_nodes} nodes (its traces are long)"
+        full.append("--official")
     return (
-        f"training {size.seeds} networks for {size.steps:,} steps each; a full run is: mechgap gap "
-        f"{task} --seeds 128 --steps 10000 --out {folder}-full"
+        f"training {size.seeds} networks for {size.steps:,} steps each, about "
+        f"{max(1, round(size.seconds / 60))} min on two cores, tested on {on}; a full run is: "
+        f"{' '.join(full)} --out {folder}-full"
     )
 
 
-def measured_run(folder: Path, tell: Tell) -> Results:
-    """A run's measures: those of an earlier time if they are of the seeds that are finished now."""
+def measured_run(folder: Path, tell: Tell, deep: int | None = None) -> Results:
+    """A run's measures: those of an earlier time if they are of the seeds that are finished now.
+
+    `deep` is how many deep graphs they are measured on if there are none.
+    """
     finished = [row.seed for row in Run.open(folder).finished]
     try:
         results = load_results(folder)
     except InvalidInput:
-        return measure_run(folder, tell=tell)
+        return measure_run(folder, deep=deep, tell=tell)
     same = list(results.seeds) == finished and results.parameters == "best"
-    return results if same else measure_run(folder, tell=tell)
+    return results if same else measure_run(folder, deep=deep, tell=tell)
 
 
 def report_run(folder: Path, out: Path | None, tell: Tell) -> Path:

@@ -43,12 +43,17 @@ class Size:
     seconds: float
     """About how long training takes on two cores."""
 
-    def with_(self, seeds: int | None, steps: int | None) -> "Size":
-        """The same with another number of seeds or steps."""
+    def with_(self, seeds: int | None, steps: int | None, official: bool | None) -> "Size":
+        """The same with another number of seeds or steps, or on other graphs."""
         for name, value in (("seeds", seeds), ("steps", steps)):
             if value is not None and value < 1:
                 raise InvalidInput(f"{name} must be at least 1; got {value}")
-        new = replace(self, seeds=seeds or self.seeds, steps=steps or self.steps)
+        new = replace(
+            self,
+            seeds=seeds or self.seeds,
+            steps=steps or self.steps,
+            on_official_graphs=self.on_official_graphs if official is None else official,
+        )
         return replace(
             new, seconds=self.seconds * new.seeds * new.steps / (self.seeds * self.steps)
         )

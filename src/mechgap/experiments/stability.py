@@ -1,12 +1,17 @@
 """Start from compiled parameters, train on: does the network stay what it was?"""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from mechgap.compiler.target import get_target
-from mechgap.errors import unknown
-from mechgap.programs.library import LIBRARY
+from mechgap.errors import InvalidInput
+from mechgap.experiments.training import train_recipe
+from mechgap.measures.snapshot import Snapshot, load_snapshots
+from mechgap.programs.load import find_program
 from mechgap.training.recipe import Recipe, make_recipe
+from mechgap.training.start import compiled_start
+from mechgap.training.train import Watcher
 
 _EVERY = (10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 5000, 7000, 10_000)
 
@@ -18,12 +23,10 @@ def stability_recipe(
 
     With a pre-attention bias there is one size, 16 nodes, in training and test.
     """
-    if program not in LIBRARY:
-        raise unknown("program", program, LIBRARY)
-    shape, written = get_target(target), LIBRARY[program]
+    shape, written = get_target(target), find_program(program)
     sizes = {"train_lengths": (16,), "length_generalize": False} if shape.pre_attention_bias else {}
     values = {
-        "start_from": f"{program}:{target}",
+        "start_from": f"{written.name}:{target}",
         "start_noise": noise,
         "use_ln": shape.layer_norm,
         "use_edge_info": shape.edge_information,
@@ -35,7 +38,24 @@ def stability_recipe(
         **sizes,
         **(overrides or {}),
     }
-    return make_recipe(written.task, overrides=values)
+    return make_recipe(program, overrides=values)
+
+
+def stability(
+    recipe: Recipe, seeds: int, folder: Path, watcher: Watcher | None = None
+) -> list[Snapshot]:
+    """Train on from compiled parameters; what was seen at every step that is looked at.
+
+    Raises:
+        InvalidInput: the program does not compile into that network, or the folder holds another
+            run.
+        Stopped: the watcher asked for it; what was done is kept.
+    """
+    if seeds < 1:
+        raise InvalidInput(f"seeds must be at least 1; got {seeds}")
+    compiled_start(recipe)  # refuses what cannot be, before anything is written
+    train_recipe(recipe, range(seeds), folder, snapshots=snapshot_steps(recipe), watcher=watcher)
+    return [row for row in load_snapshots(folder) if row.which == "step"]
 
 
 def snapshot_steps(recipe: Recipe) -> list[int]:

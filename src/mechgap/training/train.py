@@ -60,8 +60,8 @@ class Progress:
 class Watcher:
     """Is told how training goes, and says when to stop. This one is not interested."""
 
-    def begin(self) -> None:
-        """Called when there is something to do, before programs are compiled."""
+    def begin(self, what: str) -> None:
+        """Called when there is something to do, with what programs are compiled for."""
 
     def progress(self, standing: Progress) -> None:
         """Called after every report."""
@@ -71,6 +71,11 @@ class Watcher:
 
     def wants_to_stop(self) -> bool:
         """Asked after every report."""
+        return False
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it wants to stop because its time is over."""
         return False
 
     def tell(self, what: str, done: int, of: int) -> None:
@@ -94,6 +99,13 @@ class Telling(Watcher):
     def tell(self, what: str, done: int, of: int) -> None:
         """Everything else."""
         self._tell(what, done, of)
+
+
+def watching(progress: Tell | Watcher | None) -> Watcher:
+    """Whoever is to be told: a watcher, a function, or nobody."""
+    if isinstance(progress, Watcher):
+        return progress
+    return Watcher() if progress is None else Telling(progress)
 
 
 class Stopped(Exception):
@@ -138,7 +150,8 @@ class Work:
                 if problem:
                     self.watcher.say(problem)
         if standing:
-            self.watcher.begin()
+            sizes = ", ".join(map(str, dict.fromkeys(self.recipe.train_lengths)))
+            self.watcher.begin(f"{self.recipe.task} for graphs of {sizes} nodes")
         return sorted(standing, key=lambda item: -item[1])
 
     def places(self, chunk: Chunk) -> list[int]:

@@ -1,0 +1,123 @@
+"""What the command line does, one call each, with typed results: `train`, `measure`, `compile`.
+
+(`gap` is in `experiments`, `verify` in `compiler`.) `progress` is called with what is being done,
+how much of it is done, and of how much. A program file (``file.py:name``) is Python code that is
+run: use only files that you trust.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mechgap.compiler.compile import Compiled, compile_program
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.target import get_target
+from mechgap.errors import InvalidInput
+from mechgap.experiments.training import train_recipe
+from mechgap.measures.elsewhere import other_graphs, own_graphs
+from mechgap.measures.results import Results
+from mechgap.measures.run import measure_run
+from mechgap.programs.load import find_program
+from mechgap.programs.program import Program
+from mechgap.training.recipe import make_recipe
+from mechgap.training.run import Run
+from mechgap.training.train import Tell, Watcher, watching
+
+
+def train(
+    task: str,
+    out: Path | str,
+    *,
+    seeds: int | Sequence[int] = 1,
+    preset: str = "default",
+    config: Path | None = None,
+    snapshots: Sequence[int] | str = "auto",
+    progress: Tell | Watcher | None = None,
+    **hyperparameters: Any,
+) -> Run:
+    """Train a population of networks; the same call goes on where it was stopped.
+
+    Args:
+        task: A task, a program of the library, or ``file.py:name``.
+        out: The run folder.
+        seeds: How many, or which.
+        preset: The paper's variants; see `training.recipe.PRESETS`.
+        config: A TOML file with hyperparameters.
+        snapshots: Steps at which networks are measured; `auto` or `none`.
+        progress: Is told how it goes.
+        hyperparameters: Fields of `training.recipe.Recipe`, such as ``train_steps=2000``.
+
+    Raises:
+        InvalidInput: what is asked for cannot be, or the folder holds another run.
+    """
+    recipe = make_recipe(task, preset, config, hyperparameters)
+    wanted = range(seeds) if isinstance(seeds, int) else seeds
+    return train_recipe(recipe, wanted, Path(out), snapshots=snapshots, watcher=watching(progress))
+
+
+def measure(
+    run: Run | Path | str,
+    which: str = "best",
+    *,
+    graphs: str | None = None,
+    nodes: int = 64,
+    graphs_from: Sequence[Path | str] = (),
+    count: int = 32,
+    progress: Tell | Watcher | None = None,
+) -> Results:
+    """Measure a run's finished seeds, and write what was found into its folder.
+
+    Args:
+        run: The run, or its folder.
+        which: `best` (by validation) or `last` parameters.
+        graphs: A kind of graph in place of the test set, such as `tree` or ``tree+grid``;
+        nodes: of so many nodes,
+        count: so many of them.
+        graphs_from: Files of graphs in place of the test set.
+        progress: Is told how it goes.
+
+    Raises:
+        InvalidInput: there is nothing to measure, or the graphs cannot be.
+    """
+    found = run if isinstance(run, Run) else Run.open(run)
+    if graphs is not None and graphs_from:
+        raise InvalidInput("give graphs or graphs_from, not both")
+    elsewhere = None
+    if graphs is not None:
+        elsewhere = other_graphs(found.recipe, graphs, nodes, count)
+    elif graphs_from:
+        elsewhere = own_graphs(found.recipe, [Path(file) for file in graphs_from], count=count)
+    tell = watching(progress).tell
+    return measure_run(found.folder, which, elsewhere=elsewhere, tell=tell)
+
+
+def compile(
+    program: Program | str,
+    target: str = "general",
+    nodes: int = 64,
+    *,
+    hidden_size: int = 128,
+    dtype: str = "float32",
+    simplify_decoders: bool = False,
+) -> Compiled:
+    """Compile a program into the parameters of a network, with a certificate.
+
+    Args:
+        program: A program, its name in the library, or ``file.py:name``.
+        target: An architecture: paper, general, stock, stock-ln or full.
+        nodes: The largest number of nodes.
+        hidden_size: Hidden units of the network.
+        dtype: float32, or float64, for which JAX's 64-bit mode must be on.
+        simplify_decoders: The paper's pointer decoder.
+
+    Raises:
+        InvalidInput: the program does not fit into that architecture; all reasons are named.
+    """
+    found = find_program(program) if isinstance(program, str) else program
+    return compile_program(
+        found,
+        get_target(target),
+        Domain.regular(found, nodes, dtype),
+        hidden_size=hidden_size,
+        simplify_decoders=simplify_decoders,
+    )
