@@ -7,18 +7,20 @@ recipe alone: the same command is the same experiment everywhere, only faster or
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import jax
 import numpy as np
 
 from mechgap.errors import InvalidInput
 from mechgap.measures.data import DEEP_GRAPHS, DEEP_NODES
-from mechgap.tasks.official import NODES, Split
-from mechgap.tasks.sampling import TEST_P, TRAIN_P, sample
+from mechgap.tasks.official import NODES, SAMPLES, Split
+from mechgap.tasks.sampling import sample
+from mechgap.tasks.specs import Task
 from mechgap.training.recipe import Recipe
 
 CORES = 2
-TRAINING_SECONDS = 150.0
+TRAINING_SECONDS = 160.0
 """Of the five minutes; the rest is compiling and measuring."""
 STEP_SECONDS, PAIR_SECONDS = 0.013, 9e-5 / 32
 """Of a training step on one core: in any case, and for every pair of nodes that is looked at."""
@@ -26,6 +28,8 @@ FORWARD = 1 / 3
 """What a run costs of a training step over the same graphs."""
 LONGEST_PASS = 4.0
 """Seconds that one run over the test graphs may take: measuring takes some forty of them."""
+LONG = 0.3
+"""Traces that have more than this share of the longest are taken to grow with the graph."""
 CHOICES = ((4, 2000), (4, 1000), (2, 1000), (2, 500), (2, 250), (2, 100))
 """Seeds and steps, the largest that fits is taken."""
 
@@ -64,8 +68,8 @@ def gap_size(recipe: Recipe) -> Size:
     step = step_seconds(recipe)
     fitting = (c for c in CHOICES if c[0] * c[1] * step / CORES <= TRAINING_SECONDS)
     seeds, steps = next(fitting, CHOICES[-1])
-    test = 32 * _pairs(recipe, NODES[Split.TEST], TEST_P) * PAIR_SECONDS * FORWARD
-    deep = _pairs(recipe, DEEP_NODES, (0.25,)) * PAIR_SECONDS * FORWARD
+    test = SAMPLES * _pairs(recipe, NODES[Split.TEST]) * PAIR_SECONDS * FORWARD
+    deep = _pairs(recipe, DEEP_NODES) * PAIR_SECONDS * FORWARD
     return Size(
         seeds=seeds,
         steps=steps,
@@ -78,15 +82,24 @@ def gap_size(recipe: Recipe) -> Size:
 def step_seconds(recipe: Recipe) -> float:
     """About how long a training step of one seed takes on one core."""
     sizes = recipe.train_lengths
-    largest = _pairs(recipe, max(sizes), TRAIN_P)
+    largest = _pairs(recipe, max(sizes))
     # Traces of smaller graphs are shorter in proportion.
     share = float(np.mean([(n / max(sizes)) ** 3 for n in sizes]))
     width = recipe.hidden_size / 128
     return STEP_SECONDS + recipe.batch_size * largest * share * width * PAIR_SECONDS
 
 
-def _pairs(recipe: Recipe, nodes: int, p: tuple[float, ...]) -> float:
-    """How many pairs of nodes a run over a graph looks at, on average."""
-    graphs = sample(recipe.posed, jax.random.key(0), batch_size=32, nodes=nodes, p=p)
-    steps = np.maximum(1, np.asarray(graphs.lengths) - 1).mean()
-    return float(steps) * nodes**2 * recipe.nb_msg_passing_steps
+def _pairs(recipe: Recipe, nodes: int) -> float:
+    """About how many pairs of nodes a run over a graph looks at."""
+    task, known = recipe.posed, max(recipe.train_lengths)
+    steps = _mean_steps(task, known)
+    if steps > LONG * task.max_hints(known):  # grows with the graph
+        steps *= task.max_hints(nodes) / task.max_hints(known)
+    return steps * nodes**2 * recipe.nb_msg_passing_steps
+
+
+@cache
+def _mean_steps(task: Task, nodes: int) -> float:
+    """How long traces of training graphs are, on average."""
+    graphs = sample(task, jax.random.key(0), batch_size=64, nodes=nodes)
+    return float(np.maximum(1, np.asarray(graphs.lengths) - 1).mean())

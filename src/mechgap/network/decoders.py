@@ -47,9 +47,9 @@ class NodeDecoder(eqx.Module):
         """The maps that read ``h_t``."""
         return (self.linear,)
 
-    def predict(self, read: Readout, seen: Array, *, encoders: PreparedEncoders) -> Array:
+    def predict(self, read: Readout, seen: Array, *, encoder: Linear, edge: Linear | None) -> Array:
         """The prediction, from what the readers saw."""
-        del read, encoders
+        del read, encoder, edge
         return seen[..., 0] if self.squeeze else seen
 
 
@@ -78,10 +78,17 @@ class PointerDecoder(eqx.Module):
         return (self.pointing, self.pointed)
 
     def predict(
-        self, read: Readout, pointing: Array, pointed: Array, *, encoders: PreparedEncoders
+        self,
+        read: Readout,
+        pointing: Array,
+        pointed: Array,
+        *,
+        encoder: Linear,
+        edge: Linear | None,
     ) -> Float[Array, "batch nodes nodes"]:
         """The prediction, from what the readers saw."""
-        edge = self.edge.after(encoders.edge)
+        del encoder
+        assert edge is not None
         # The edge that i sees of j is [j, i]: a pointer decoder reads edges backwards.
         backwards = jnp.swapaxes(read.edges, 1, 2)
         target = pointed + edge.bias
@@ -102,10 +109,10 @@ class SimplifiedPointerDecoder(eqx.Module):
         return (self.position,)
 
     def predict(
-        self, read: Readout, position: Array, *, encoders: PreparedEncoders
+        self, read: Readout, position: Array, *, encoder: Linear, edge: Linear | None
     ) -> Float[Array, "batch nodes nodes"]:
         """The prediction, from what the readers saw."""
-        del encoders
+        del encoder, edge
         return -self.sharpness * jnp.abs(position - read.pos[:, None, :])
 
 
@@ -126,9 +133,12 @@ class GraphDecoder(eqx.Module):
         """Nothing is read before the largest over the nodes is taken."""
         return ()
 
-    def predict(self, read: Readout, *, encoders: PreparedEncoders) -> Float[Array, "batch"]:
+    def predict(
+        self, read: Readout, *, encoder: Linear, edge: Linear | None
+    ) -> Float[Array, "batch"]:
         """The prediction."""
-        h = jnp.concatenate([encoders.node(read.nodes), read.before, read.after], axis=-1)
+        del edge
+        h = jnp.concatenate([encoder(read.nodes), read.before, read.after], axis=-1)
         graph = (
             jnp.zeros_like(h[:, 0, : read.after.shape[-1]]) if read.graph is None else read.graph
         )
@@ -167,28 +177,45 @@ def initial_decoders(
 class PreparedDecoders(eqx.Module):
     """Some of a network's decoders as a run uses them: what reads ``h_t`` is one matrix product."""
 
+    names: tuple[str, ...] = eqx.field(static=True)
+    """The decoders in the order of what reads (JAX sorts a mapping's names)."""
     decoders: Mapping[str, Decoder]
     readers: Linear | None
-    encoders: PreparedEncoders
+    encoder: Linear
+    """The nodes'."""
+    edges: Mapping[str, Linear]
+    """What pointer decoders read of an edge's channels."""
 
     @staticmethod
     def of(decoders: Mapping[str, Decoder], encoders: PreparedEncoders) -> "PreparedDecoders":
         """The given decoders, with the node encoder multiplied in."""
         readers = [linear for decoder in decoders.values() for linear in decoder.readers]
         together = side_by_side(readers).on_channels(encoders.node) if readers else None
-        return PreparedDecoders(decoders, together, encoders)
+        edges = {
+            name: decoder.edge.after(encoders.edge)
+            for name, decoder in decoders.items()
+            if isinstance(decoder, PointerDecoder)
+        }
+        return PreparedDecoders(tuple(decoders), decoders, together, encoders.node, edges)
+
+    @property
+    def in_order(self) -> Mapping[str, Decoder]:
+        """The decoders in the order of what reads."""
+        return {name: self.decoders[name] for name in self.names}
 
     def __call__(self, read: Readout) -> Mapping[str, Array]:
         """The raw predictions."""
         parts: list[Array] = []
         if self.readers is not None:
             seen = self.readers.of_parts(read.nodes, read.before, read.after)
-            widths = [r.bias.shape[0] for d in self.decoders.values() for r in d.readers]
+            widths = [r.bias.shape[0] for d in self.in_order.values() for r in d.readers]
             parts = jnp.split(seen, np.cumsum(widths)[:-1], axis=-1)
         predictions = {}
-        for name, decoder in self.decoders.items():
+        for name, decoder in self.in_order.items():
             mine, parts = parts[: len(decoder.readers)], parts[len(decoder.readers) :]
-            predictions[name] = decoder.predict(read, *mine, encoders=self.encoders)
+            predictions[name] = decoder.predict(
+                read, *mine, encoder=self.encoder, edge=self.edges.get(name)
+            )
         return predictions
 
 

@@ -91,7 +91,11 @@ class Unrolled(NamedTuple):
 
 
 class Prepared(eqx.Module):
-    """A network's parameters as a run uses them: multiplied once that can be, before the steps."""
+    """A network's parameters as a run uses them: multiplied once that can be, before the steps.
+
+    It does not depend on the graphs. So training differentiates a run by it, whatever their size,
+    and comes from there to the parameters once.
+    """
 
     encoders: PreparedEncoders
     processor: PreparedGATv2
@@ -121,6 +125,7 @@ def unroll(
     batch: Batch,
     *,
     training: bool,
+    prepared: Prepared | None = None,
     key: Key[Array, ""] | None = None,
     replace: Mapping[str, Any] | None = None,
     patch: Patch | None = None,
@@ -130,6 +135,7 @@ def unroll(
 ) -> Unrolled:
     """Run the network over a batch.
 
+    `prepared` is the network's own, if somebody has it already.
     `key` is needed in training if there is dropout or partial teacher forcing. `replace` forces
     intermediate values, by the names of `Step`, each stacked over the hint steps; so is `patch`.
     `asides` are patches that every step is also taken with, from where the run has come to without
@@ -140,7 +146,7 @@ def unroll(
     if task != batch.task.untraced:
         raise InvalidInput(f"a network for {task.name} cannot run on a batch of {batch.task.name}")
     nodes = batch.nodes
-    prepared = Prepared.of(network)
+    prepared = Prepared.of(network) if prepared is None else prepared
     inputs = dense(task.inputs, batch.inputs, nodes, network.dtype)
     replace = replace or {}
 
@@ -250,9 +256,13 @@ def unroll(
     # dm-clrs keeps a sample's output from its last true step. Here what the output's decoders
     # read is taken from that step, and they run once.
     last, sample = jnp.maximum(0, batch.lengths - 2), jnp.arange(batch.size)
+    all_at_the_end = task.fixed_length and batch.max_hints == task.max_hints(nodes)
+
+    def at_last(x: Array) -> Array:
+        return x[-1] if all_at_the_end else x[last, sample]
+
     before = jnp.concatenate([hidden[None], after[:-1]])
-    hints_then = {name: value[last, sample] for name, value in fed.items()}
-    read = readout(hints_then, before[last, sample], after[last, sample])
+    read = readout(jax.tree.map(at_last, fed), at_last(before), at_last(after))
     outputs = {**prepared.outputs(read), **replace.get("outputs", {})}
     return Unrolled(outputs, predicted, kept, aside)
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from mechgap.network.network import Network, Unrolled, unroll
+from mechgap.network.network import Network, Prepared, Unrolled, unroll
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Feature, Type
@@ -55,7 +55,7 @@ def loss(
     objective: Objective = PLAIN,
 ) -> Float[Array, ""]:
     """The training loss of a network on a batch."""
-    return _loss(network, batch, key, objective, Counts.of(batch), None)
+    return _loss(Prepared.of(network), network, batch, key, objective, Counts.of(batch), None)
 
 
 def loss_and_gradient(
@@ -71,6 +71,23 @@ def loss_and_gradient(
     Each group runs for as many steps as given (see `groups_by_length`). Most need only a few; for
     these there is a program of its own, which has less to skip.
     """
+    prepared, backward = jax.vjp(Prepared.of, network)
+    value, gradient = prepared_loss_and_gradient(
+        prepared, network, groups, steps_needed, key, objective, few_steps
+    )
+    return value, backward(gradient)[0]
+
+
+def prepared_loss_and_gradient(
+    prepared: Prepared,
+    network: Network,
+    groups: Batch,
+    steps_needed: Int[Array, "groups"],
+    key: Key[Array, ""] | None = None,
+    objective: Objective = PLAIN,
+    few_steps: int = 4,
+) -> tuple[Float[Array, ""], Prepared]:
+    """The same, with the gradient of the prepared parameters."""
     whole = groups.lengths.size
     counts = Counts(whole, jnp.sum(jnp.maximum(0, groups.lengths - 1)))
 
@@ -78,10 +95,12 @@ def loss_and_gradient(
         group, steps, index = xs
         group_key = None if key is None else jax.random.fold_in(key, index)
 
-        def within(hints: int) -> tuple[Float[Array, ""], Network]:
+        def within(hints: int) -> tuple[Float[Array, ""], Prepared]:
             cut = group.cut(hints)
+            # Where all samples are equally long there is nothing to skip.
+            needed = None if group.task.fixed_length else steps
             return eqx.filter_value_and_grad(_loss)(
-                network, cut, group_key, objective, counts, steps
+                prepared, network, cut, group_key, objective, counts, needed
             )
 
         if group.task.fixed_length or group.steps <= 2 * few_steps:
@@ -92,7 +111,7 @@ def loss_and_gradient(
             )
         return jax.tree.map(jnp.add, total, found), None
 
-    nothing = (jnp.zeros((), network.dtype), jax.tree.map(jnp.zeros_like, network))
+    nothing = (jnp.zeros((), network.dtype), jax.tree.map(jnp.zeros_like, prepared))
     indices = jnp.arange(len(steps_needed))
     (value, gradient), _ = jax.lax.scan(add, nothing, (groups, steps_needed, indices))
     return value, gradient
@@ -123,6 +142,7 @@ def groups_by_length(batch: Batch, groups: int) -> tuple[Batch, Int[Array, "grou
 
 
 def _loss(
+    prepared: Prepared,
     network: Network,
     batch: Batch,
     key: Key[Array, ""] | None,
@@ -135,6 +155,7 @@ def _loss(
         network,
         batch,
         training=True,
+        prepared=prepared,
         key=key,
         steps_needed=steps_needed,
         keep_steps=objective.mechanism is not None,

@@ -52,8 +52,17 @@ def applies(task: Task | str, config: NetworkConfig) -> bool:
 
 def loss_and_gradient(network: Network, batch: Batch) -> tuple[Float[Array, ""], Network]:
     """The loss of a batch and its gradient. Fastest if the batch is sorted by length."""
+    prepared, backward = jax.vjp(Prepared.of, network)
+    loss, gradient = prepared_loss_and_gradient(prepared, network, batch)
+    return loss, backward(gradient)[0]
+
+
+def prepared_loss_and_gradient(
+    prepared: Prepared, network: Network, batch: Batch
+) -> tuple[Float[Array, ""], Prepared]:
+    """The same, with the gradient of the prepared parameters."""
     config, task = network.config, network.task
-    parameters, backward = jax.vjp(_flat, network)
+    parameters, backward = jax.vjp(_flat, prepared)
     hints = task.hints if config.decodes_hints else ()
     pointers = [f for f in hints if f.type is Type.POINTER]
     edges = [f for f in task.inputs if f.location is Location.EDGE]
@@ -82,9 +91,8 @@ def loss_and_gradient(network: Network, batch: Batch) -> tuple[Float[Array, ""],
     return loss, backward(gradient)[0]
 
 
-def _flat(network: Network) -> Float[Array, "parameters"]:
+def _flat(prepared: Prepared) -> Float[Array, "parameters"]:
     """The parameters as a run uses them, in the order in which narrow.cc expects them."""
-    prepared = Prepared.of(network)
     processor = prepared.processor
     parts = [processor.projections.weight, processor.projections.bias]
     parts += [processor.edge, processor.meta.bias, processor.attention]
@@ -102,9 +110,9 @@ def _decoder_parts(prepared: PreparedDecoders) -> list[Array]:
     if prepared.readers is None:
         return []
     parts = [prepared.readers.weight, prepared.readers.bias]
-    for decoder in prepared.decoders.values():
+    for name, decoder in prepared.in_order.items():
         if isinstance(decoder, PointerDecoder):
-            edge = decoder.edge.after(prepared.encoders.edge)
+            edge = prepared.edges[name]
             parts += [edge.weight, edge.bias, decoder.score.weight, decoder.score.bias]
     return parts
 

@@ -16,7 +16,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from mechgap.network.network import Network, unroll
+from mechgap.network.network import Network, Prepared, unroll
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.kinds import ER
 from mechgap.tasks.official import NODES, SAMPLES, Split, official
@@ -24,7 +24,12 @@ from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.tasks.scores import output_scores
 from mechgap.tasks.specs import Task
 from mechgap.training import narrow
-from mechgap.training.loss import Objective, by_length, groups_by_length, loss_and_gradient
+from mechgap.training.loss import (
+    Objective,
+    by_length,
+    groups_by_length,
+    prepared_loss_and_gradient,
+)
 from mechgap.training.recipe import Recipe, Regularizer
 from mechgap.training.start import starting_network
 
@@ -119,7 +124,10 @@ def advance(
         learners, total = carry
         batches = [partial(_gradients, recipe, nodes) for nodes in recipe.train_lengths]
         now = learners.step[0] % len(batches)
-        loss, gradients = jax.lax.switch(now, batches, learners)
+        # What does not depend on the size of graphs is compiled once, not for every length.
+        prepared, backward = jax.vjp(jax.vmap(Prepared.of), learners.network)
+        loss, of_prepared = jax.lax.switch(now, batches, learners, prepared)
+        (gradients,) = backward(of_prepared)
         return jax.vmap(partial(update, recipe))(learners, loss, gradients), total + loss
 
     nothing = jnp.zeros(learners.seed.shape, jnp.float32)
@@ -128,9 +136,9 @@ def advance(
 
 
 def _gradients(
-    recipe: Recipe, nodes: int, learners: Learner
-) -> tuple[Float[Array, "seeds"], Network]:
-    """Each seed's loss and gradient on its own batch of graphs."""
+    recipe: Recipe, nodes: int, learners: Learner, prepared: Prepared
+) -> tuple[Float[Array, "seeds"], Prepared]:
+    """Each seed's loss on its own batch of graphs, and the gradient of its prepared parameters."""
 
     def draw(seed: Int[Array, ""], step: Int[Array, ""]) -> Batch:
         key = jax.random.fold_in(_key(seed, "data"), step)
@@ -143,24 +151,28 @@ def _gradients(
             graphs=recipe.train_graphs,
         )
 
-    def of(network: Network, groups: Batch, steps, seed, step):
+    def of(prepared: Prepared, network: Network, groups: Batch, steps, seed, step):
         key = jax.random.fold_in(_key(seed, "dropout"), step)
         few_steps = 2 if _is_narrow(recipe) else 4
-        return loss_and_gradient(network, groups, steps, key, objective(recipe, step), few_steps)
+        return prepared_loss_and_gradient(
+            prepared, network, groups, steps, key, objective(recipe, step), few_steps
+        )
 
     batches = jax.vmap(draw)(learners.seed, learners.step)
     if recipe.has_plain_loss and narrow.applies(recipe.posed, recipe.network_config):
-        return jax.vmap(narrow.loss_and_gradient)(learners.network, jax.vmap(by_length)(batches))
+        return jax.vmap(narrow.prepared_loss_and_gradient)(
+            prepared, learners.network, jax.vmap(by_length)(batches)
+        )
     cut = partial(groups_by_length, groups=_groups(recipe, nodes))
     groups, needed = jax.vmap(cut)(batches)
     # All seeds take as many steps as the longest needs, so that skipping is one decision.
     together = jnp.max(needed, axis=0)
     if learners.seed.shape[0] == 1:  # without a seed axis XLA finds its plain matrix products
-        network, batch = jax.tree.map(lambda x: x[0], (learners.network, groups))
-        loss, gradient = of(network, batch, together, learners.seed[0], learners.step[0])
+        own, network, batch = jax.tree.map(lambda x: x[0], (prepared, learners.network, groups))
+        loss, gradient = of(own, network, batch, together, learners.seed[0], learners.step[0])
         return loss[None], jax.tree.map(lambda x: x[None], gradient)
-    return jax.vmap(of, in_axes=(0, 0, None, 0, 0))(
-        learners.network, groups, together, learners.seed, learners.step
+    return jax.vmap(of, in_axes=(0, 0, 0, None, 0, 0))(
+        prepared, learners.network, groups, together, learners.seed, learners.step
     )
 
 
