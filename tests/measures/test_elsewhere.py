@@ -36,7 +36,14 @@ def test_a_run_is_measured_on_other_graphs(folder, mechgap):
     done = mechgap("measure", folder, "--graphs", "tree", "--nodes", 9, "--count", 4, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["graphs"] == {"name": "tree-9", "count": 4, "nodes": 9, "outside_certificate": 0}
+    assert found["graphs"] == {
+        "name": "tree-9",
+        "count": 4,
+        "nodes": 9,
+        "deep": 40,
+        "outside_certificate": 0,
+        "constant_outputs": [],
+    }
     assert [seed["seed"] for seed in found["seeds"]] == [0]
     compiled = found["yardsticks"]["compiled"]
     assert (compiled["accuracy"], compiled["graph_accuracy"], compiled["external"]) == (1, 1, 1)

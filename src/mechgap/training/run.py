@@ -46,8 +46,8 @@ class Run:
     recipe: Recipe
     seeds: tuple[SeedRow, ...]
     provenance: Provenance
-    native: bool | None
-    """Whether mechgap's own kernels computed it; None in runs from before that was recorded."""
+    native: tuple[bool, ...]
+    """Whether mechgap's own kernels computed it: both, if it was gone on with elsewhere."""
 
     @staticmethod
     def open(folder: Path | str) -> "Run":
@@ -55,7 +55,8 @@ class Run:
         with Store.reading(Path(folder)) as store:
             about = store.about
             made = Provenance(about["versions"], about["commit"])
-            return Run(Path(folder), store.recipe, tuple(store.seeds()), made, about.get("native"))
+            native = tuple(about.get("native", ()))
+            return Run(Path(folder), store.recipe, tuple(store.seeds()), made, native)
 
     @property
     def finished(self) -> tuple[SeedRow, ...]:
@@ -90,7 +91,7 @@ class Run:
             "task": self.recipe.task,
             "recipe": self.recipe.data(),
             **vars(self.provenance),
-            "native": self.native,
+            "native": list(self.native),
             "states": {state: states.count(state) for state in sorted(set(states))},
             "steps": {
                 "done": sum(row.step for row in self.seeds),
