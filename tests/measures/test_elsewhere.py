@@ -37,7 +37,7 @@ def test_a_run_is_measured_on_other_graphs(folder, mechgap):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["graphs"] == {
-        "name": "tree-9",
+        "name": "tree-9-4-graphs",
         "count": 4,
         "nodes": 9,
         "deep": 40,
@@ -48,9 +48,9 @@ def test_a_run_is_measured_on_other_graphs(folder, mechgap):
     compiled = found["yardsticks"]["compiled"]
     assert (compiled["accuracy"], compiled["graph_accuracy"], compiled["external"]) == (1, 1, 1)
     assert compiled["gaps"]["test"]["bfs"]["agreement"] == 1
-    written = json.loads((folder / "elsewhere/tree-9/measures.json").read_text())
+    written = json.loads((folder / "elsewhere/tree-9-4-graphs/measures.json").read_text())
     assert written == found
-    assert (folder / "elsewhere/tree-9/measures.safetensors").is_file()
+    assert (folder / "elsewhere/tree-9-4-graphs/measures.safetensors").is_file()
     assert (folder / "measures.json").read_text() == "the run's own"
     assert not (folder / "measures.safetensors").exists()
 

@@ -10,7 +10,7 @@ import pytest
 
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
-from mechgap.network.trace import run
+from mechgap.network.trace import outputs, run
 from mechgap.tasks.sampling import sample
 
 CONFIG = NetworkConfig(hidden_size=8, nb_heads=2, nb_msg_passing_steps=3)
@@ -129,3 +129,27 @@ def test_training_does_not_compute_what_a_trace_keeps(network, batch):
     stacked = f"f32[{batch.steps},3,4,2,6,6]"
     assert stacked in str(eqx.filter_make_jaxpr(run)(network, batch)[0])
     assert stacked not in str(eqx.filter_make_jaxpr(loss)(network, batch)[0])
+
+
+@pytest.mark.parametrize("hint_mode", ["encoded_decoded", "decoded_only", "none"])
+@pytest.mark.parametrize("task", ["bellman_ford", "dfs"])
+def test_outputs_alone_are_those_of_a_whole_run(task, hint_mode):
+    batch = sample(task, jax.random.key(1), batch_size=5, nodes=6)
+    config = NetworkConfig(hidden_size=8, hint_mode=hint_mode)
+    network = Network.initial(task, jax.random.key(2), config)
+    whole, alone = run(network, batch).outputs, outputs(network, batch)
+    assert whole.keys() == alone.keys()
+    for name, value in whole.items():
+        np.testing.assert_allclose(alone[name], value, rtol=1e-5, atol=1e-5)
+
+
+def test_outputs_alone_need_no_memory_for_steps():
+    batch = sample("bfs", jax.random.key(1), batch_size=1, nodes=64)
+    network = Network.initial("bfs", jax.random.key(2), NetworkConfig(hidden_size=8))
+    compiled = [
+        jax.jit(lambda batch: outputs(network, batch)).lower(batch.pad(hints)).compile()
+        for hints in (64, 512)
+    ]
+    sizes = [each.memory_analysis() for each in compiled]
+    few, many = (size.temp_size_in_bytes for size in sizes if size is not None)
+    assert many < 1.1 * few + 100_000

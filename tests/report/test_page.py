@@ -269,6 +269,20 @@ def test_places_keep_neighbours_near():
         assert np.isfinite(places(np.zeros((n, n), bool))).all()
 
 
+def test_no_folders_are_made_for_a_page_elsewhere(run, tmp_path):
+    with pytest.raises(InvalidInput, match=r"there is no folder '.*none' to write page\.html into"):
+        write_page(run, None, tmp_path / "none" / "page.html")
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_legend_has_the_tasks_own_words(browser, page):
+    opened = Opened(browser, page)
+    said = opened.tab.inner_text("#player .legend")
+    assert "reach_h" in said
+    assert "not reach_h" in said
+    assert "←k: pi_h is k" in said
+
+
 def test_no_page_without_measures(tmp_path):
     recipe = make_recipe("bfs", overrides=SMALL)
     with Store.writing(tmp_path / "run", recipe, 1):

@@ -72,7 +72,7 @@ def measure(
     if as_json:
         print(json.dumps(results.to_json()))
     else:
-        show_measures(results, elsewhere.folder(folder) if elsewhere else folder)
+        show_measures(results, elsewhere.folder(folder, which) if elsewhere else folder)
 
 
 def _elsewhere(

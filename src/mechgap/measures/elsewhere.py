@@ -13,7 +13,7 @@ from mechgap.errors import InvalidInput
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.graph_files import batch_from_files
 from mechgap.tasks.kinds import kinds_of
-from mechgap.tasks.memory import check_memory
+from mechgap.tasks.memory import check_memory, trace_bytes
 from mechgap.tasks.official import NODES, SAMPLES, Split
 from mechgap.tasks.sampling import check_nodes
 from mechgap.training.population import graphs_to_test
@@ -32,9 +32,9 @@ class Elsewhere:
     """Also that of the folder."""
     batch: Batch
 
-    def folder(self, run: Path) -> Path:
-        """Where the measures on these graphs are."""
-        return run / FOLDER / self.name
+    def folder(self, run: Path, which: str = "best") -> Path:
+        """Where the measures of some parameters on these graphs are."""
+        return run / FOLDER / (self.name if which == "best" else f"{self.name}-{which}")
 
 
 def other_graphs(
@@ -47,7 +47,8 @@ def other_graphs(
         raise InvalidInput(f"count must be at least 1; got {count}")
     _check_size(recipe, nodes)
     _check_fits(recipe, count, nodes, steps=1)
-    return _checked(recipe, f"{graphs}-{nodes}", graphs_to_test(recipe.posed, graphs, nodes, count))
+    name = f"{graphs}-{nodes}" + ("" if count == SAMPLES else f"-{count}-graphs")
+    return _checked(recipe, name, graphs_to_test(recipe.posed, graphs, nodes, count))
 
 
 def own_graphs(
@@ -81,9 +82,11 @@ def _check_size(recipe: Recipe, nodes: int) -> None:
 
 def _check_fits(recipe: Recipe, graphs: int, nodes: int, steps: int) -> None:
     """Refuse what would not fit: attention of every step, and all that it is compared with."""
+    task = recipe.posed
+    steps = max(steps, task.max_hints(nodes) if task.fixed_length else 1)
     attention = 4 * steps * recipe.nb_msg_passing_steps * recipe.nb_heads * graphs * nodes**2
     check_memory(
-        _COPIES * attention,
+        _COPIES * attention + 2 * trace_bytes(task, graphs, nodes),
         f"to measure {graphs} graphs of {nodes:,} nodes",
         "Take fewer (--count) or smaller ones",
     )

@@ -131,6 +131,7 @@ def unroll(
     patch: Patch | None = None,
     asides: Sequence[Patch] = (),
     keep_steps: bool = False,
+    only_outputs: bool = False,
     steps_needed: Int[Array, ""] | None = None,
 ) -> Unrolled:
     """Run the network over a batch.
@@ -141,6 +142,8 @@ def unroll(
     `asides` are patches that every step is also taken with, from where the run has come to without
     them: the run goes on without them, and what they would have made it predict is returned.
     Steps from `steps_needed` on are skipped; nothing that counts may depend on them.
+    With `only_outputs` nothing is kept of a step but what outputs are read from, so that memory
+    does not grow with the number of steps.
     """
     config, task = network.config, network.task
     if task != batch.task.untraced:
@@ -251,11 +254,23 @@ def unroll(
     keys = jax.random.split(jax.random.key(0) if key is None else key, batch.steps)
     forced_steps = {name: value for name, value in replace.items() if name != "outputs"}
     xs = (jnp.arange(batch.steps), keys, forced_steps, patch, tuple(asides))
-    _, (predicted, fed, after, kept, aside) = jax.lax.scan(step_or_skip, carry, xs)
-
     # dm-clrs keeps a sample's output from its last true step. Here what the output's decoders
     # read is taken from that step, and they run once.
     last, sample = jnp.maximum(0, batch.lengths - 2), jnp.arange(batch.size)
+
+    def step_and_forget(carry, xs):
+        running, read = carry
+        after, (_, fed, hidden, _, _) = step(running, xs)
+        now = (fed, running[0], hidden)
+        is_last = xs[0] == last
+        kept = jax.tree.map(lambda a, b: jnp.where(_like(is_last, a), a, b), now, read)
+        return (after, kept), None
+
+    if only_outputs:
+        nothing = (carry[1], hidden, hidden)
+        (_, (fed, before, after)), _ = jax.lax.scan(step_and_forget, (carry, nothing), xs)
+        return Unrolled(prepared.outputs(readout(fed, before, after)), {}, None, ())
+    _, (predicted, fed, after, kept, aside) = jax.lax.scan(step_or_skip, carry, xs)
     all_at_the_end = task.fixed_length and batch.max_hints == task.max_hints(nodes)
 
     def at_last(x: Array) -> Array:

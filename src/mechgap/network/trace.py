@@ -126,6 +126,15 @@ def run(
 
 
 @eqx.filter_jit
+def outputs(network: Network, batch: Batch) -> Mapping[str, Array]:
+    """Run a network and keep its raw outputs only: what `Trace.outputs` is.
+
+    Memory does not grow with the number of steps, so large graphs with long traces fit.
+    """
+    return unroll(network, batch, training=False, only_outputs=True).outputs
+
+
+@eqx.filter_jit
 def _run(network: Network, batch: Batch, replace: Mapping[str, Any], patch: Patch | None) -> Trace:
     substeps = network.config.nb_msg_passing_steps
 

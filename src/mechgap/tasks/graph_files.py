@@ -25,7 +25,7 @@ from jaxtyping import Float
 from mechgap.errors import InvalidInput, unknown
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.graphs import from_graphs
-from mechgap.tasks.memory import check_memory
+from mechgap.tasks.memory import check_memory, trace_bytes
 from mechgap.tasks.specs import Task, get_task
 
 Matrix = Float[np.ndarray, "nodes nodes"]
@@ -66,7 +66,7 @@ def batch_from_files(
     if len(graphs) == 1:
         nodes = len(graphs[0])
         check_memory(
-            4 * _COPIES * len(chosen) * nodes**2,
+            4 * _COPIES * len(chosen) * nodes**2 + 2 * trace_bytes(task, len(chosen), nodes),
             f"{where}, searched from {len(chosen)} nodes,",
             "Ask for fewer (--count)",
         )

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from mechgap.errors import InvalidInput
+from mechgap.tasks.specs import Task
 
 
 def available_memory() -> int | None:
@@ -18,6 +19,13 @@ def available_memory() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return None
+
+
+def trace_bytes(task: Task, graphs: int, nodes: int) -> int:
+    """What the hints of some graphs take, as far as it is known before they are traced."""
+    if task.tracer is not None:  # a program's length is found by running it
+        return 0
+    return 4 * len(task.hints) * task.max_hints(nodes) * graphs * nodes
 
 
 def check_memory(needed: int, what: str, remedy: str) -> None:

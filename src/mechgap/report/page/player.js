@@ -57,7 +57,7 @@ function drawPanel(id, arrows, nodes) {
   for (const { from, to, weight, colour, text } of arrows)
     panel.appendChild(arrow(place, from, to, weight, colour, text));
   nodes.forEach((node, i) => {
-    const kinds = ["node", node.reached ? "reached" : "", i === sample.source ? "source" : "", node.wrong ? "wrong" : ""];
+    const kinds = ["node", node.set ? "set" : "", i === sample.source ? "source" : "", node.wrong ? "wrong" : ""];
     const group = svg("g", { class: kinds.join(" ").trim(), "data-node": i }, panel);
     svg("circle", { cx: place[i][0], cy: place[i][1], r: RADIUS }, group);
     svg("text", { x: place[i][0], y: place[i][1] }, group).textContent = i;
@@ -76,10 +76,11 @@ function nodesOf(hints, sample) {
       return wrong.includes(n) ? `${n} ${value} (true: ${right})` : `${n} ${value}`;
     });
     const pointer = player.pointer && hints[player.pointer] ? hints[player.pointer][step][i] : null;
+    const scalar = player.scalars[0], number = scalar && hints[scalar] ? hints[scalar][step][i] : null;
     return {
-      reached: player.flag && hints[player.flag] ? hints[player.flag][step][i] > .5 : false,
+      set: player.flag && hints[player.flag] ? hints[player.flag][step][i] > .5 : false,
       wrong: wrong.length > 0,
-      label: pointer === null || pointer === i ? "" : `←${pointer}`,
+      label: pointer !== null ? (pointer === i ? "" : `←${pointer}`) : number === null ? "" : number.toFixed(2),
       text: `node ${i}\n${said.join("\n")}`,
     };
   });
@@ -145,6 +146,12 @@ function startPlayer() {
   options(byId("sample"), player.samples.map((s, i) => `graph ${i + 1} (${s.steps} steps)`));
   options(byId("mechanism"), player.mechanisms);
   byId("mechanism").parentElement.hidden = player.mechanisms.length < 2;
+  for (const flag of document.querySelectorAll("#player .flag")) flag.hidden = !player.flag;
+  byId("set").textContent = player.flag;
+  byId("unset").textContent = `not ${player.flag}`;
+  byId("source").hidden = player.samples.every((s) => s.source < 0);
+  byId("label").textContent = player.pointer ? `←k: ${player.pointer} is k` :
+    player.scalars.length ? `below a node: ${player.scalars[0]}` : "";
   byId("seed").onchange = (e) => { state.seed = +e.target.value; draw(); };
   byId("mechanism").onchange = (e) => { state.mechanism = +e.target.value; draw(); };
   byId("sample").onchange = (e) => { state.sample = +e.target.value; stop(); go(0); };
