@@ -178,7 +178,7 @@ def test_what_cannot_be(given, says):
 def test_around_a_run(tmp_path):
     """Learned and compiled have one shape where the target is dm-clrs's own network."""
     folder = untrained_run(tmp_path / "run", "bfs", (0,), hidden_size=64)
-    with pytest.raises(InvalidInput, match="seed 99 of .* is not finished; finished are 0"):
+    with pytest.raises(InvalidInput, match=r"seed 99 of .* is not finished; finished are 0"):
         around_run(folder, 99, None)
     around = around_run(folder, 0, None)
     assert list(around.networks) == ["learned", "initial", "compiled"]

@@ -13,13 +13,15 @@ from safetensors.numpy import save_file
 from mechgap import InvalidInput
 from mechgap.cli.measures import measure
 from mechgap.interop.dm_clrs import to_haiku
-from mechgap.measures.population import measure_population
+from mechgap.measures.population import constant_outputs, measure_population
 from mechgap.measures.results import load_results
 from mechgap.measures.run import measure_run
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
+from mechgap.programs.library import LIBRARY
+from mechgap.programs.posing import posed
 from mechgap.report.measures import show_measures
-from mechgap.tasks.official import Split
+from mechgap.tasks.official import Split, official
 from mechgap.training.exchange import import_networks
 from mechgap.training.recipe import make_recipe
 from mechgap.training.store import Store
@@ -90,6 +92,13 @@ def test_a_run_is_measured(folder, capsys):
     shown = capsys.readouterr().out
     assert "uniform attention" in shown
     assert "with 3 seeds" in shown
+
+
+def test_outputs_that_are_the_same_on_all_graphs_are_named():
+    """The test graphs are connected, so all labels become the smallest."""
+    graphs = official(posed(LIBRARY["smallest_label"]), "test")
+    assert constant_outputs(graphs) == ("label",)
+    assert constant_outputs(official("bfs", "validation")) == ()
 
 
 def test_the_command_prints_one_object(folder, capsys):
