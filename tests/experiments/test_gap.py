@@ -103,6 +103,7 @@ def test_a_program_that_no_architecture_takes_is_trained_and_compared_all_the_sa
         steps=2,
         hidden_size=4,
         out=folder,
+        official=False,
         progress=lambda *what: told.append(what),
     )
     assert found.reference.compiled is None

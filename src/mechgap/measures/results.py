@@ -25,6 +25,7 @@ from mechgap.measures.probes import Probe
 from mechgap.measures.snapshot import Seen
 from mechgap.measures.solutions import Solutions
 from mechgap.network.files import packed
+from mechgap.tasks.official import NODES, Split
 from mechgap.training.provenance import Provenance
 from mechgap.training.recipe import Recipe, recipe_from
 from mechgap.training.store import write_file
@@ -94,7 +95,8 @@ class MeasuredOn:
     def words(self) -> str:
         """What they are, in a sentence."""
         if self.name == "test":
-            return f"the {self.count} test graphs of {self.nodes} nodes"
+            official = self.nodes == NODES[Split.TEST]
+            return "the test graphs" if official else f"test graphs of {self.nodes} nodes"
         outside = self.outside_certificate
         note = f" ({outside} outside the compiled network's certificate)" if outside else ""
         return f"{self.name}: {self.count} graphs of {self.nodes} nodes{note}"

@@ -16,7 +16,8 @@ def answer(results: Results) -> str:
     who = f"{count} learned network{'s' if count > 1 else ''}"
     accurate = f"{who}: {_percent(n.accuracy for n in networks)} of outputs right"
     constant = results.graphs.constant_outputs
-    where = f"on the test graphs{f' ({constant_sentence(constant)[:-1]})' if constant else ''}"
+    note = f" ({constant_sentence(constant)[:-1]})" if constant else ""
+    where = f"on {results.graphs.words}{note}"
     if not results.mechanisms:
         hints = ""
         if results.has_traces:
