@@ -22,7 +22,7 @@ from typing import Any
 from measuring import earlier, save
 
 CLRS = ("bfs", "bellman_ford", "dijkstra", "mst_prim", "dfs", "topological_sort")
-OWN = ("hop_distance", "highest_parent", "lightest_parent", "election", "invitations")
+OWN = ("hop_distance", "highest_parent", "lightest_parent", "walk")
 FILE = Path(__file__).parent.parent / "examples" / "own_programs.py"
 
 
@@ -57,7 +57,9 @@ def measured(task: str) -> dict[str, Any]:
     return {
         "seconds": round(seconds),
         "answer": told["answer"],
-        "exact": told["verification"]["sentence"],
+        "verified": {
+            name: told["verification"][name] for name in ("verdict", "graphs", "inside_certificate")
+        },
         "page_megabytes": round(page / 1e6, 1),
         "seeds": len(seeds),
         "steps": recipe["train_steps"],

@@ -21,8 +21,7 @@ from mechgap.lang import (
     self,
 )
 
-near, hops, label = Bool("near"), Float("hops"), Float("label")
-parent, leader = Pointer("parent"), Pointer("leader")
+near, hops, parent = Bool("near"), Float("hops"), Pointer("parent")
 
 hop_distance = GraphProgram(
     name="hop_distance",
@@ -30,7 +29,7 @@ hop_distance = GraphProgram(
     inputs={"idx": "pos", "start": "s"},
     hidden=(near, hops),
     init=dict(near=init.start),
-    select=minimum(other.hops + 0.01 * other.idx),
+    select=minimum(other.hops + 0.1 * other.idx),
     mask=other.near,
     update=dict(near=self.near | other.near, hops=other.hops + 0.1 - 0.1 * init.start),
     hints={"near_h": near, "hops_h": hops},
@@ -66,41 +65,32 @@ lightest_parent = GraphProgram(
 )
 """Breadth-first search whose ties go along the lightest edge."""
 
-election = GraphProgram(
-    name="election",
-    task="bfs",
-    inputs={"idx": "pos"},
-    hidden=(label, leader),
-    init=dict(label=init.idx),
-    select=minimum(other.label + 0.01 * other.idx),
-    update=dict(label=other.label, leader=other.leader),
-    hints={"label_h": label, "leader_h": leader},
-    output={"leader": leader},
-)
-"""Leader election: everyone follows the lowest index that the news has come of."""
+visited, token, asks, target = Bool("visited"), Bool("token"), Bool("asks"), Pointer("target")
 
-asked, asks, target = Bool("asked"), Bool("asks"), Pointer("target")
-
-invitations = Program(
-    name="invitations",
+walk = Program(
+    name="walk",
     task="bfs",
     inputs={"idx": "pos", "start": "s"},
-    hidden=(asked, asks, target, parent),
-    init=dict(asked=init.start),
+    hidden=(visited, token, asks, target, parent),
+    init=dict(visited=init.start, token=init.start),
     phases=(
-        Phase(  # ask: the highest neighbour that has not been asked
-            select=maximum(other.idx),
-            mask=self.asked & ~other.asked,
-            update=dict(asks=self.asked & ~other.asked, target=other.idx),
+        Phase(  # whoever has the token asks the lowest neighbour that has not been visited
+            select=minimum(other.idx),
+            mask=self.token & ~other.visited,
+            update=dict(asks=self.token & ~other.visited, target=other.idx),
         ),
-        Phase(  # answer: whoever is meant learns by whom; all others look where they point
+        Phase(  # who is asked takes the token; all others look where they point
             select=minimum(other.idx),
             mask=other.asks & equal(other.target, self.idx),
             otherwise=self.parent,
-            update=dict(asked=self.asked | other.asks, parent=other.idx),
+            update=dict(
+                visited=self.visited | other.asks,
+                token=other.asks & ~self.visited,
+                parent=other.idx,
+            ),
         ),
     ),
-    hints={"asked_h": asked, "parent_h": parent},
+    hints={"visited_h": visited, "token_h": token, "parent_h": parent},
     output={"parent": parent},
 )
-"""Two phases: in every step each guest asks one neighbour, and who is asked remembers by whom."""
+"""Two phases: a token goes to the lowest neighbour that has not been visited, while there is one."""
