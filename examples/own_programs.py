@@ -93,4 +93,4 @@ walk = Program(
     hints={"visited_h": visited, "token_h": token, "parent_h": parent},
     output={"parent": parent},
 )
-"""Two phases: a token goes to the lowest neighbour that has not been visited, while there is one."""
+"""Two phases: a token goes to the lowest neighbour not visited yet, while there is one."""
