@@ -103,7 +103,7 @@ def test_sample_json_is_the_whole_trace(mechgap, task):
         (["show", "bfs", "--out", "bfs.jpgg"], "must end in one of"),
         (["show", "bfs", "--out", "no/bfs.png"], "there is no folder 'no'"),
         (["show", "bfs"], "--out"),
-        (["gap", "dfs_simplified"], "there is no compiled program for dfs_simplified"),
+        (["gap", "dfs_simplified"], "there is no exact program of dfs_simplified"),
         (["compile", "dijkstra"], "full-attention-needed"),
         (["verify", "bfs", "--graphs", "0"], "graphs must be at least 1; got 0"),
         (["verify", "bfs", "--official", "train"], "unknown official set 'train'"),

@@ -165,10 +165,10 @@ def test_what_cannot_be_kept_by_a_node_that_sees_itself_is_refused():
         compiled(counting)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 14])
+@pytest.mark.parametrize("seed", [0, 2, 3, 27])
 def test_random_programs_are_exact_inside_their_certificates(seed):
     """A few of those that `benchmarks/attack.py --programs` tries, and that compile."""
     row = attack_random(seed)
-    assert row["targets"] == (["full"] if seed == 1 else ["paper", "general", "stock", "stock-ln"])
+    assert row["targets"] == (["full"] if seed == 0 else ["paper", "general", "stock", "stock-ln"])
     assert row["inside"] > 0
     assert row["missed_inside"] == 0

@@ -93,6 +93,7 @@ falling = GraphProgram(
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_no_architecture_takes_is_trained_and_compared_all_the_same(tmp_path):
     file = tmp_path / "own.py"
     file.write_text(TOO_MUCH)

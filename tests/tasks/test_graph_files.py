@@ -147,7 +147,7 @@ def test_what_does_not_fit_is_refused_before_it_is_made(tmp_path, monkeypatch):
     for file in (path, edges):
         with pytest.raises(InvalidInput, match=r"GB of memory; 0\.0 GB are available\. Take"):
             batch_from_files("bfs", [file])
-    monkeypatch.setattr(memory, "available_memory", lambda: 400_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 800_000)
     with pytest.raises(InvalidInput, match=r"searched from 32 nodes.*--count"):
         batch_from_files("bfs", [path])
     assert batch_from_files("bfs", [path], count=2).size == 2

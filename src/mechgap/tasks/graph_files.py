@@ -28,7 +28,8 @@ from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.memory import check_memory, trace_bytes
 from mechgap.tasks.specs import Task, get_task
 
-Matrix = Float[np.ndarray, "nodes nodes"]
+Matrix = Float[np.ndarray, "_ _"]
+"""A graph; those of one file may have different sizes."""
 
 SOURCES = 32
 """From how many nodes a single graph is searched, if nobody says otherwise."""

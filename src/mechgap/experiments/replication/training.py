@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mechgap.errors import InvalidInput
+from mechgap.experiments.replication import tables
 from mechgap.experiments.replication.budget import Candidate, plan
 from mechgap.experiments.replication.figures import figure_populations
 from mechgap.experiments.replication.keeping import keep_numbers
 from mechgap.experiments.replication.kinds import duration
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.status import standing
-from mechgap.experiments.replication.tables import TABLES, all_populations, rows_served
 from mechgap.measures.snapshot import Observer
 from mechgap.report.paper import paper_number
 from mechgap.training.local import forget_programs
@@ -30,9 +30,11 @@ class Places:
 
 def needed(what: str, steps: int | None) -> list[Population]:
     """The populations of a table, of the `figures`, or of `all`, with so many steps."""
-    found: Iterable[Population] = TABLES[what].populations if what in TABLES else ()
-    if what == "all":
-        found = all_populations().values()
+    found: Iterable[Population] = ()
+    if what in tables.TABLES:
+        found = tables.TABLES[what].populations
+    elif what == "all":
+        found = tables.all_populations().values()
     elif what == "figures":
         found = figure_populations().values()
     return [p if steps is None else p.shortened(steps) for p in found]
@@ -55,14 +57,14 @@ def train_all(populations: Iterable[Population], seeds: int | None, places: Plac
 
 def spend(seconds: float, places: Places) -> None:
     """Train for a given time, where it tells most. The watcher says when it is over."""
-    populations = all_populations()
+    populations = tables.all_populations()
     candidates = []
     for population in populations.values():
         s = standing(population, None, places.runs, places.results)
         printed = paper_number(population.recipe)
         most = printed["n"] if printed else population.seeds
         candidates.append(
-            Candidate.of(population, s.finished, most, rows_served(population), s.rate)
+            Candidate.of(population, s.finished, most, tables.rows_served(population), s.rate)
         )
     planned = plan(candidates, seconds)
     if not planned.seeds:
