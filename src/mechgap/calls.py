@@ -15,6 +15,7 @@ from mechgap.compiler.target import get_target
 from mechgap.errors import InvalidInput
 from mechgap.experiments.training import train_recipe
 from mechgap.measures.elsewhere import other_graphs, own_graphs
+from mechgap.measures.external import Margins
 from mechgap.measures.results import Results
 from mechgap.measures.run import measure_run
 from mechgap.programs.load import find_program
@@ -60,9 +61,10 @@ def measure(
     which: str = "best",
     *,
     graphs: str | None = None,
-    nodes: int = 64,
+    nodes: int | None = None,
     graphs_from: Sequence[Path | str] = (),
-    count: int = 32,
+    count: int | None = None,
+    margins: Margins | None = None,
     progress: Tell | Watcher | None = None,
 ) -> Results:
     """Measure a run's finished seeds, and write what was found into its folder.
@@ -70,25 +72,33 @@ def measure(
     Args:
         run: The run, or its folder.
         which: `best` (by validation) or `last` parameters.
-        graphs: A kind of graph in place of the test set, such as `tree` or ``tree+grid``;
-        nodes: of so many nodes,
-        count: so many of them.
+        graphs: A kind of graph in place of the test set, such as `tree` or ``tree+grid``.
+        nodes: With `graphs`: how many nodes, 64 if not given.
         graphs_from: Files of graphs in place of the test set.
+        count: How many graphs, 32 if not given; of files that hold several, all. A single graph is
+            searched from so many sources.
+        margins: How far a hint may be off.
         progress: Is told how it goes.
 
     Raises:
         InvalidInput: there is nothing to measure, or the graphs cannot be.
     """
-    found = run if isinstance(run, Run) else Run.open(run)
     if graphs is not None and graphs_from:
         raise InvalidInput("give graphs or graphs_from, not both")
+    if nodes is not None and graphs is None:
+        raise InvalidInput("nodes is the size of other graphs. Say which, such as graphs='tree'")
+    if count is not None and graphs is None and not graphs_from:
+        raise InvalidInput("count is of other graphs. Say which, such as graphs='tree'")
+    found = run if isinstance(run, Run) else Run.open(run)
     elsewhere = None
     if graphs is not None:
-        elsewhere = other_graphs(found.recipe, graphs, nodes, count)
+        given = {"nodes": nodes, "count": count}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        elsewhere = other_graphs(found.recipe, graphs, **chosen)
     elif graphs_from:
         elsewhere = own_graphs(found.recipe, [Path(file) for file in graphs_from], count=count)
     tell = watching(progress).tell
-    return measure_run(found.folder, which, elsewhere=elsewhere, tell=tell)
+    return measure_run(found.folder, which, elsewhere=elsewhere, margins=margins, tell=tell)
 
 
 def compile(

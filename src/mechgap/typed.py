@@ -83,7 +83,6 @@ def typed(kind: Any, data: Any, series: Arrays | None = None, path: str = "") ->
     Raises `InvalidInput` where the values are not of that type.
     """
     series = series or {}
-    kind = getattr(kind, "__value__", kind)
     origin, inner = get_origin(kind), get_args(kind)
     if origin in {Union, UnionType}:
         some = next(k for k in inner if k is not NoneType)

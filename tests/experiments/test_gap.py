@@ -10,10 +10,14 @@ import pytest
 import mechgap
 from command_line import MECHGAP
 from mechgap import InvalidInput
+from mechgap.experiments import replication
 from mechgap.experiments.gap import gap_recipe
+from mechgap.experiments.size import CORES, step_seconds
 from mechgap.measures.reference import compile_reference
+from mechgap.training.recipe import make_recipe
 
 README = Path(__file__).parent.parent.parent / "README.md"
+RATES = Path(replication.__file__).parent / "rates.json"
 SMALL = ("--seeds", "2", "--steps", "20", "--hidden-size", "4")
 
 
@@ -45,6 +49,16 @@ def test_the_readmes_first_command_gives_the_page_and_does_nothing_twice(tmp_pat
     assert found["page"] == str(page)
     assert found["answer"] == done.stdout.splitlines()[0]
     assert (folder / "measures.json").stat().st_mtime_ns == measured
+    other = call("gap", "dijkstra", *SMALL, "--out", str(folder))
+    assert other.returncode == 2
+    assert "was begun with another configuration (task: bfs → dijkstra" in other.stderr
+    assert len(other.stderr.splitlines()) == 1, "said before anything is done"
+
+
+@pytest.mark.parametrize("task", ["bfs", "bellman_ford", "dfs"])
+def test_the_cost_of_a_step_is_near_what_was_measured(task):
+    measured = CORES / json.loads(RATES.read_text())[task]
+    assert step_seconds(make_recipe(task)) == pytest.approx(measured, rel=0.5)
 
 
 def test_what_has_no_exact_program():

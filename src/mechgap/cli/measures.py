@@ -2,14 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from mechgap.cli.app import AsJson, app
 from mechgap.cli.watching import watched
-from mechgap.errors import InvalidInput
-from mechgap.tasks.kinds import KINDS, kinds_of
+from mechgap.tasks.kinds import KINDS
 
 
 @app.command()
@@ -48,46 +47,25 @@ def measure(
 
     On other graphs than the test set: write it into RUN/elsewhere.
     """
-    if graphs is not None and graphs_from:
-        raise InvalidInput("give --graphs or --graphs-from, not both")
-    if nodes is not None and graphs is None:
-        raise InvalidInput("--nodes is the size of other graphs. Say which: --graphs tree")
-    if count is not None and graphs is None and not graphs_from:
-        raise InvalidInput("--count is of other graphs. Say which: --graphs tree")
-    if graphs is not None:
-        kinds_of(graphs)
-
+    from mechgap import calls
     from mechgap.measures.external import Margins
-    from mechgap.measures.run import measure_run
     from mechgap.report.measures import show_measures
 
-    elsewhere = None
-    if graphs is not None or graphs_from:
-        elsewhere = _elsewhere(folder, graphs, graphs_from or [], nodes, count)
     with watched(folder) as watcher:
-        margins = Margins(scalar=scalar_margin, binary=binary_margin)
-        results = measure_run(
-            folder, which, elsewhere=elsewhere, margins=margins, tell=watcher.tell
+        results = calls.measure(
+            folder,
+            which,
+            graphs=graphs,
+            nodes=nodes,
+            graphs_from=graphs_from or (),
+            count=count,
+            margins=Margins(scalar=scalar_margin, binary=binary_margin),
+            progress=watcher,
         )
     if as_json:
         print(json.dumps(results.to_json()))
     else:
-        show_measures(results, elsewhere.folder(folder, which) if elsewhere else folder)
-
-
-def _elsewhere(
-    folder: Path, graphs: str | None, files: list[Path], nodes: int | None, count: int | None
-) -> Any:
-    """Graphs for the networks of a run in place of its test set."""
-    from mechgap.measures.elsewhere import other_graphs, own_graphs
-    from mechgap.training.store import Store
-
-    with Store.reading(folder) as store:
-        recipe = store.recipe
-    if graphs is None:
-        return own_graphs(recipe, files, count=count)
-    given = {"nodes": nodes, "count": count}
-    return other_graphs(recipe, graphs, **{k: v for k, v in given.items() if v is not None})
+        show_measures(results, results.folder(folder))
 
 
 @app.command("import")

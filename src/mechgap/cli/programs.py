@@ -51,20 +51,13 @@ def programs(
 
 def _compiled(program: str, target: str, nodes: int, hidden_size: int, dtype: str, simple: bool):
     """Compile as the command line asks for."""
-    from mechgap.compiler.domain import Domain
-    from mechgap.compiler.target import get_target
-    from mechgap.programs.load import find_program
-
-    found, chosen = find_program(program), get_target(target)
-    domain = Domain.regular(found, nodes, dtype)
-
     import jax
 
-    from mechgap.compiler.compile import compile_program
+    from mechgap import calls
 
-    if dtype == "float64":
-        jax.config.update("jax_enable_x64", True)
-    return compile_program(found, chosen, domain, hidden_size=hidden_size, simplify_decoders=simple)
+    jax.config.update("jax_enable_x64", dtype == "float64")
+    return calls.compile(program, target, nodes, hidden_size=hidden_size, dtype=dtype,
+                         simplify_decoders=simple)  # fmt: skip
 
 
 def _smallest(program: str, target: str | None, nodes: int, hidden_size: int | None):

@@ -74,20 +74,16 @@ def reproduce(
         _write_page(results, out or Path("replication.md"))
         return
     if train:
-        deadline = math.inf if budget is None else time.monotonic() + _seconds(budget)
-        with watched(runs, deadline=deadline) as watcher:
+        seconds = math.inf if budget is None else _seconds(budget)
+        with watched(runs, deadline=time.monotonic() + seconds) as watcher:
             places = Places(runs, results, make_engine(engine, ray_address=ray_address), watcher)
             if budget is not None:
-                spend(_seconds(budget), places)
+                spend(seconds, places)
             else:
                 train_all(needed(what, steps), seeds, places)
             if what == "landscapes" or (what == "all" and budget is None):
-                wanted = [
-                    p
-                    for t in TABLES.values()
-                    if isinstance(t, FlatnessTable)
-                    for p in t.populations
-                ]
+                tables = [table for table in TABLES.values() if isinstance(table, FlatnessTable)]
+                wanted = [population for table in tables for population in table.populations]
                 make_landscapes(wanted, runs, results, watcher.tell)
     if what == "figures":
         from mechgap.experiments.replication.figures import draw_paper_figures

@@ -26,7 +26,8 @@ from mechgap.tasks.specs import TASKS
 from mechgap.training.engines import make_engine
 from mechgap.training.recipe import Recipe, make_recipe
 from mechgap.training.run import Run
-from mechgap.training.train import Tell, Watcher, snapshots_at, train, watching
+from mechgap.training.store import Store
+from mechgap.training.train import Tell, Watcher, default_chunk, snapshots_at, train, watching
 
 NODES = 64
 VERIFIED_GRAPHS = 64
@@ -101,6 +102,7 @@ def gap(
     size = gap_size(recipe).with_(seeds, steps, official)
     recipe = replace(recipe, train_steps=size.steps, length_generalize=size.on_official_graphs)
     folder = Path(out) if out is not None else Path(f"gap-{task.rpartition(':')[2]}")
+    Store.check(folder, recipe, default_chunk(recipe))
     engine = make_engine("local")
     watcher.begin(f"{task} exactly")
     nodes = NODES if size.on_official_graphs else DEEP_NODES

@@ -1,9 +1,9 @@
 """How much of a population fits into about five minutes on two cores.
 
 Time goes into pairs of nodes: a message-passing step over a graph looks at each. So the cost of a
-recipe is told from how long its traces are, with two constants that were measured
-(`benchmarks/gap.py` shows the estimate beside the time that was taken). The choice depends on the
-recipe alone: the same command is the same experiment everywhere, only faster or slower.
+recipe is told from how long its traces are, with two constants fitted to the speeds in
+`experiments/replication/rates.json`, which were measured. The choice depends on the recipe alone:
+the same command is the same experiment everywhere, only faster or slower.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ STEP_SECONDS, PAIR_SECONDS = 0.013, 7e-5 / 32
 FORWARD = 1 / 3
 """What a run costs of a training step over the same graphs."""
 LONGEST_PASS = 4.0
-"""Seconds that one run over the test graphs may take: measuring takes some forty of them."""
+"""Seconds that one run over the test graphs may take; measuring a population takes many."""
 LONG = 0.3
 """Traces that have more than this share of the longest are taken to grow with the graph."""
 CHOICES = ((4, 2000), (4, 1000), (2, 1000), (2, 500), (2, 250), (2, 150), (2, 100))

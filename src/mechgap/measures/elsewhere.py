@@ -1,7 +1,6 @@
 """Other graphs to measure a run on: of another kind or size, or the user's own.
 
-They take the place of the test set. What is found is written beside the run's own measures, into
-``elsewhere/NAME``.
+They take the place of the test set.
 """
 
 import re
@@ -19,7 +18,6 @@ from mechgap.tasks.sampling import check_nodes
 from mechgap.training.population import graphs_to_test
 from mechgap.training.recipe import Recipe
 
-FOLDER = "elsewhere"
 _COPIES = 12
 """How many arrays as large as the attention of a run are there while it is measured, about."""
 
@@ -29,12 +27,8 @@ class Elsewhere:
     """Graphs in place of a run's test set."""
 
     name: str
-    """Also that of the folder."""
+    """Also that of the folder that holds what is found on them."""
     batch: Batch
-
-    def folder(self, run: Path, which: str = "best") -> Path:
-        """Where the measures of some parameters on these graphs are."""
-        return run / FOLDER / (self.name if which == "best" else f"{self.name}-{which}")
 
 
 def other_graphs(

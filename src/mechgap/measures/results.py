@@ -32,6 +32,8 @@ from mechgap.training.store import write_file
 from mechgap.typed import Arrays, arrays, plain, typed
 
 NUMBERS, SERIES = "measures.json", "measures.safetensors"
+ELSEWHERE = "elsewhere"
+"""The folder inside a run's with what was found on other graphs than the test set."""
 FORMAT = 4
 """Of the files; those of another format are to be made again."""
 
@@ -138,6 +140,13 @@ class Results:
     def has_traces(self) -> bool:
         """Whether these networks predict hints."""
         return bool(self.networks[0].traces)
+
+    def folder(self, run: Path) -> Path:
+        """Where these measures of a run are kept."""
+        if self.graphs.name == "test":
+            return run
+        which = "" if self.parameters == "best" else f"-{self.parameters}"
+        return run / ELSEWHERE / f"{self.graphs.name}{which}"
 
     def to_json(self) -> dict[str, Any]:
         """All numbers as plain values; what is not a number is None."""

@@ -47,5 +47,5 @@ def measure_run(
             margins=margins,
             tell=tell,
         )
-    save_results(elsewhere.folder(folder, which) if elsewhere else folder, results)
+    save_results(results.folder(folder), results)
     return results

@@ -47,6 +47,8 @@ def find_program(name: str) -> Program:
     except (SyntaxError, NameError, TypeError, ValueError, ImportError, AttributeError) as error:
         raise InvalidInput(f"the program file '{path}' fails: {error}") from error
     programs = {key: value for key, value in found.items() if isinstance(value, Program)}
+    if not programs:
+        raise InvalidInput(f"the program file '{path}' defines no program, so no '{inside}'")
     if inside not in programs:
         raise unknown(f"program in '{path}'", inside, programs)
     return programs[inside]

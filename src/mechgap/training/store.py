@@ -131,17 +131,22 @@ class Store:
                     "choose another folder"
                 ) from error
             with held:
-                is_new = not (folder / DATABASE).exists()
-                if is_new and any(p.name != LOCK for p in folder.iterdir()):
-                    raise InvalidInput(
-                        f"'{folder}' holds other files and is not a run. Choose a new folder"
-                    )
+                _check_empty(folder)
                 store = Store(folder, _connect(folder))
                 try:
                     store._begin(recipe, chunk)
                     yield store
                 finally:
                     store._db.close()
+
+    @staticmethod
+    def check(folder: Path, recipe: Recipe, chunk: int) -> None:
+        """Refuse a folder that this recipe cannot be trained in; nothing is written."""
+        if not (folder / DATABASE).exists():
+            _check_empty(folder)
+            return
+        with Store.reading(folder) as store:
+            store._check_same(recipe, chunk)
 
     @staticmethod
     @contextmanager
@@ -173,15 +178,18 @@ class Store:
                 self._db.executemany("INSERT INTO about VALUES (?, ?)", rows)
             write_file(self.folder / "recipe.toml", to_toml(recipe).encode())
             return
+        self._check_same(recipe, chunk)
+        self._set_about("native", sorted({*stored.get("native", ()), runs_natively(1)}))
+
+    def _check_same(self, recipe: Recipe, chunk: int) -> None:
         changes = self.recipe.differences(recipe)
-        if stored["chunk"] != chunk:
-            changes.append(f"chunk: {stored['chunk']} → {chunk}")
+        if (stored := self._about()["chunk"]) != chunk:
+            changes.append(f"chunk: {stored} → {chunk}")
         if changes:
             raise InvalidInput(
                 f"'{self.folder}' was begun with another configuration ({'; '.join(changes)}). "
                 "Use the same one, or another folder"
             )
-        self._set_about("native", sorted({*stored.get("native", ()), runs_natively(1)}))
 
     # Looking
 
@@ -425,6 +433,13 @@ class Store:
 
 
 _SAVE_SEED = "INSERT OR REPLACE INTO seeds VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def _check_empty(folder: Path) -> None:
+    """Refuse to begin a run among other files."""
+    is_new = folder.is_dir() and not (folder / DATABASE).exists()
+    if is_new and any(p.name != LOCK for p in folder.iterdir()):
+        raise InvalidInput(f"'{folder}' holds other files and is not a run. Choose a new folder")
 
 
 def _connect(folder: Path) -> sqlite3.Connection:
