@@ -20,7 +20,7 @@ from itertools import product
 from typing import Any
 
 from measuring import earlier, save
-from mechgap.training.engines import use_cores
+from mechgap.training.engines import lanes, use_one_thread_each
 from mechgap.training.recipe import Recipe, make_recipe
 
 CORES = len(os.sched_getaffinity(0))
@@ -65,7 +65,7 @@ def _batches(sampler: Any, batch_size: int):
 
 def mechgap_rate(recipe: Recipe, seconds: float) -> float:
     """Seed-steps per second on all cores."""
-    use_cores(CORES)
+    use_one_thread_each()
     import jax
 
     from mechgap.training.local import compiled_trainer
@@ -73,21 +73,21 @@ def mechgap_rate(recipe: Recipe, seconds: float) -> float:
 
     width = default_chunk(recipe)
     trainer = compiled_trainer(recipe)
-    devices = jax.devices()[:CORES]
-    lanes = [
-        trainer.start(range(i * width, (i + 1) * width), device) for i, device in enumerate(devices)
+    places = lanes()[:CORES]
+    running = [
+        trainer.start(range(i * width, (i + 1) * width), place) for i, place in enumerate(places)
     ]
     steps = 2 * len(recipe.train_lengths)
-    threads = ThreadPoolExecutor(len(devices))
+    threads = ThreadPoolExecutor(len(places))
 
     def one(learners: Any) -> Any:
         return jax.block_until_ready(trainer.advance(learners, steps)[0])
 
     def cycle() -> None:
-        lanes[:] = threads.map(one, lanes)
+        running[:] = threads.map(one, running)
 
     cycle()
-    return _rate(cycle, steps * width * len(devices), seconds)
+    return _rate(cycle, steps * width * len(places), seconds)
 
 
 def _rate(cycle: Any, steps: int, seconds: float) -> float:

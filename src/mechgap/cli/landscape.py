@@ -32,9 +32,9 @@ def landscape(
     as_json: AsJson = False,
 ) -> None:
     """Loss around learned, compiled and initial parameters; the same command goes on."""
-    from mechgap.training.engines import keep_compiled_programs, usable_cores, use_cores
+    from mechgap.training.engines import keep_compiled_programs, use_one_thread_each
 
-    use_cores(usable_cores())
+    use_one_thread_each()
     keep_compiled_programs()
     from mechgap.experiments.landscape import around_program, around_run
     from mechgap.measures.surroundings import Settings, compute

@@ -14,6 +14,7 @@ from mechgap.network.directions import random_direction
 from mechgap.network.network import Network, unroll
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.scores import output_scores
+from mechgap.training.engines import lanes
 from mechgap.training.loss import prediction_error
 
 CHUNK = 64
@@ -71,9 +72,8 @@ def _heights(plane: Plane, batch: Batch, points: Float[Array, "points 2"]):
 def heights(
     plane: Plane, batch: Batch, points: Float[np.ndarray, "points 2"]
 ) -> Iterator[tuple[slice, Heights]]:
-    """Loss and accuracy at points, chunk by chunk, on all devices at once."""
-    devices = jax.devices()
-    copies = [jax.device_put((plane, batch), device) for device in devices]
+    """Loss and accuracy at points, chunk by chunk, in all lanes at once."""
+    copies = [jax.device_put((plane, batch), device) for device in lanes()]
 
     def one(start: int, copy: tuple[Plane, Batch]) -> tuple[slice, Heights]:
         chunk = points[start : start + CHUNK]
@@ -84,9 +84,9 @@ def heights(
         )
 
     starts = range(0, len(points), CHUNK)
-    with ThreadPoolExecutor(len(devices)) as threads:
-        for first in range(0, len(starts), len(devices)):
-            now = starts[first : first + len(devices)]
+    with ThreadPoolExecutor(len(copies)) as threads:
+        for first in range(0, len(starts), len(copies)):
+            now = starts[first : first + len(copies)]
             yield from threads.map(one, now, copies[: len(now)])
 
 

@@ -1,6 +1,7 @@
 """Which engine trains: in this process, or on a Ray cluster."""
 
 import os
+from typing import Any
 
 from mechgap.errors import InvalidInput, unknown
 from mechgap.network.native import cache_folder
@@ -10,8 +11,11 @@ from mechgap.training.train import Engine
 def make_engine(name: str, *, devices: int | None = None, ray_address: str | None = None) -> Engine:
     """The engine of that name, ready to be given work."""
     if name == "local":
-        use_cores(min(devices or usable_cores(), usable_cores()))
-        _check_devices(devices)
+        use_one_thread_each()
+        if devices is not None and not 1 <= devices <= len(lanes()):
+            raise InvalidInput(
+                f"devices must lie between 1 and {len(lanes())}, which are here; got {devices}"
+            )
         keep_compiled_programs()
         from mechgap.training.local import on_this_machine
 
@@ -23,12 +27,15 @@ def make_engine(name: str, *, devices: int | None = None, ray_address: str | Non
     raise unknown("engine", name, ["local", "ray"])
 
 
-def _check_devices(wanted: int | None) -> None:
+def lanes() -> list[Any]:
+    """Where work runs at once: every accelerator; without one the CPU, once for each core.
+
+    A training step has many small operations. Two seeds on a core each take half the time of one
+    after the other on both. As they share a device they share its programs, compiled once.
+    """
     import jax
 
-    there = usable_cores() if jax.default_backend() == "cpu" else len(jax.devices())
-    if wanted is not None and not 1 <= wanted <= there:
-        raise InvalidInput(f"devices must lie between 1 and {there}, which are here; got {wanted}")
+    return jax.devices() * (usable_cores() if jax.default_backend() == "cpu" else 1)
 
 
 def usable_cores() -> int:
@@ -38,23 +45,13 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def use_cores(cores: int) -> None:
-    """Make each CPU core a device of JAX. Has no effect once JAX has started.
-
-    A training step has many small operations. Two seeds on a core each take half the time of one
-    after the other on both, and the arithmetic does not depend on how many cores there are.
-    """
+def use_one_thread_each() -> None:
+    """Compute on one thread for each lane. Has no effect once JAX has started."""
     os.environ["XLA_FLAGS"] = one_thread_each()
-    import jax
-
-    try:
-        jax.config.update("jax_num_cpu_devices", cores)
-    except RuntimeError:  # JAX has started
-        return
 
 
 def one_thread_each() -> str:
-    """The user's XLA flags, and one thread for each device, so that sums have one order."""
+    """The user's XLA flags, and one thread for each lane, so that sums have one order."""
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_cpu_multi_thread_eigen" in flags:
         return flags

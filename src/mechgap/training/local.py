@@ -1,26 +1,28 @@
-"""The local engine: as many chunks at once as there are devices (on a CPU: cores)."""
+"""The local engine: as many chunks at once as there are lanes (accelerators, or cores)."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import Any
 
 import jax
 import numpy as np
 
+from mechgap.training.engines import lanes
 from mechgap.training.population import Learner, Trainer
 from mechgap.training.recipe import Recipe
 from mechgap.training.train import Chunk, Engine, Stopped, Work, advance
 
 
 def on_this_machine(devices: int | None = None) -> Engine:
-    """Train in this process, on all of its devices or on so many."""
+    """Train in this process, in all of its lanes or in so many."""
 
     def engine(work: Work) -> None:
         waiting = work.unfinished()
-        lanes = min(devices or len(jax.devices()), len(jax.devices()))
+        places = lanes()[:devices]
         trainer = compiled_trainer(work.recipe)
-        with ThreadPoolExecutor(lanes) as threads:
-            for i in range(0, len(waiting), lanes):
-                _together(work, trainer, waiting[i : i + lanes], threads)
+        with ThreadPoolExecutor(len(places)) as threads:
+            for i in range(0, len(waiting), len(places)):
+                _together(work, trainer, waiting[i : i + len(places)], places, threads)
 
     return engine
 
@@ -48,15 +50,19 @@ def resumed(work: Work, trainer: Trainer, chunk: Chunk, step: int, device=None) 
 
 
 def _together(
-    work: Work, trainer: Trainer, waiting: list[tuple[Chunk, int]], threads: ThreadPoolExecutor
+    work: Work,
+    trainer: Trainer,
+    waiting: list[tuple[Chunk, int]],
+    places: list[Any],
+    threads: ThreadPoolExecutor,
 ) -> None:
-    """Train some chunks to their end, each on a device of its own."""
+    """Train some chunks to their end, each in a lane of its own."""
     end = work.recipe.train_steps
     running = {
         chunk: advance(
             trainer, resumed(work, trainer, chunk, step, device), step, end, work.snapshots
         )
-        for (chunk, step), device in zip(waiting, jax.devices(), strict=False)
+        for (chunk, step), device in zip(waiting, places, strict=False)
     }
     standing = dict(waiting)
     while running:

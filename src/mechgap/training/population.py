@@ -1,8 +1,8 @@
 """Many seeds side by side: one compiled program that trains, validates and tests a population.
 
 A seed decides its initial parameters and all of its data, whoever else is trained beside it. Seeds
-in one chunk run as one vectorised program. Chunks run at once on several devices (on a CPU, each
-core is one); each runs the same program, so how many there are does not change a bit.
+in one chunk run as one vectorised program. Chunks run at once, on every accelerator or on every
+core; each runs the same program, so how many there are does not change a bit.
 """
 
 from collections.abc import Sequence
