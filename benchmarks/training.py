@@ -108,14 +108,15 @@ def loss_difference(recipe: Recipe) -> float:
 
     from mechgap.interop.dm_clrs import baseline_model, from_haiku, to_feedback
     from mechgap.tasks.sampling import sample
-    from mechgap.training.loss import groups_by_length, loss_and_gradient
+    from mechgap.training.lesson import Lesson, groups_by_length
+    from mechgap.training.loss import loss_and_gradient
 
     batch = sample(recipe.task, jax.random.key(0), batch_size=recipe.batch_size, nodes=16).trim()
     feedback = to_feedback(batch)
     model = baseline_model(recipe.task, recipe.network_config, feedback)
     theirs = float(model.compute_grad(jax.random.PRNGKey(0), feedback)[0])
     network = from_haiku(recipe.task, recipe.network_config, model.params)
-    ours = float(jax.jit(loss_and_gradient)(network, *groups_by_length(batch, 4))[0])
+    ours = float(jax.jit(loss_and_gradient)(network, *groups_by_length(Lesson(batch), 4))[0])
     return abs(ours - theirs) / abs(theirs)
 
 

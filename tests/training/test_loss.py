@@ -10,7 +10,8 @@ from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.specs import TASKS
-from mechgap.training.loss import groups_by_length, loss, loss_and_gradient
+from mechgap.training.lesson import Lesson, groups_by_length
+from mechgap.training.loss import loss, loss_and_gradient
 
 CASES = [
     ("bfs", {}),
@@ -37,7 +38,7 @@ def test_groups_have_the_batchs_loss_and_gradient(task, options):
         network = Network.initial(task, jax.random.key(2), config)
         network = jax.tree.map(lambda x: x.astype(jnp.float64), network)
         value, gradient = eqx.filter_jit(eqx.filter_value_and_grad(loss))(network, batch)
-        cut, needed = groups_by_length(batch, 4)
+        cut, needed = groups_by_length(Lesson(batch), 4)
         grouped = eqx.filter_jit(loss_and_gradient)(network, cut, needed)
         assert abs(grouped[0] - value) <= 1e-12 * abs(value)
         assert largest_error(grouped[1], gradient) <= 1e-9
@@ -45,7 +46,8 @@ def test_groups_have_the_batchs_loss_and_gradient(task, options):
 
 def test_groups_are_sorted_and_whole():
     batch = sample("bfs", jax.random.key(0), batch_size=16, nodes=9)
-    groups, needed = groups_by_length(batch, 4)
+    lesson, needed = groups_by_length(Lesson(batch), 4)
+    groups = lesson.batch
     lengths = np.asarray(groups.lengths)
     assert sorted(lengths.ravel()) == sorted(np.asarray(batch.lengths))
     assert (np.diff(lengths.ravel()) >= 0).all()

@@ -14,10 +14,11 @@ from mechgap.network.trace import run
 from mechgap.programs.interpreter import interpret
 from mechgap.programs.library import LIBRARY, bfs_parent
 from mechgap.tasks.sampling import sample
-from mechgap.training.loss import Objective, groups_by_length, loss, loss_and_gradient
+from mechgap.training.lesson import Lesson, groups_by_length
+from mechgap.training.loss import Objective, loss, loss_and_gradient
 from mechgap.training.population import initial, objective
 from mechgap.training.recipe import make_recipe
-from mechgap.training.supervision import exact_senders
+from mechgap.training.supervision import taught_on
 
 SMALL = NetworkConfig(hidden_size=8)
 
@@ -26,14 +27,16 @@ def graphs(task, nodes=9):
     return sample(task, jax.random.key(3), batch_size=16, nodes=nodes)
 
 
-@pytest.mark.parametrize("name", ["bfs", "bfs_parent", "bellman_ford"])
+@pytest.mark.parametrize("name", ["bfs", "bfs_parent", "bellman_ford", "dfs", "dijkstra"])
 def test_the_program_runs_in_jax_as_in_numpy(name):
     program = LIBRARY[name]
     batch = graphs(program.task, 16)
     exact = interpret(program, jax.tree.map(np.asarray, batch.inputs), batch.steps)
-    ours = np.asarray(jax.jit(exact_senders, static_argnums=0)(program, batch))
+    ours = jax.jit(taught_on, static_argnums=(0, 2))(program, batch, program.signals)
     valid = np.arange(batch.steps)[:, None] < np.asarray(batch.lengths) - 1
-    assert (ours == exact.senders)[valid].all()
+    by_phase = (batch.steps, program.selections, batch.size, batch.nodes)
+    same = np.asarray(ours.senders) == exact.senders.reshape(by_phase)
+    assert same.swapaxes(1, 2)[valid].all()
 
 
 @pytest.mark.slow
@@ -75,14 +78,16 @@ def test_a_compiled_network_has_no_attention_error():
 )
 def test_groups_have_the_batchs_loss_and_gradient(weight, program):
     with jax.enable_x64(True):
-        wanted = Objective(None if weight is None else jnp.asarray(weight), program, 0.5)
+        output = None if weight is None else jnp.asarray(weight)
+        wanted = Objective(output, program, 0.5, active_weight=0.3, change_weight=0.7)
         batch = graphs("bfs", 11)
         network = Network.initial("bfs", jax.random.key(2), SMALL)
         network = jax.tree.map(lambda x: x.astype(jnp.float64), network)
         value, gradient = eqx.filter_jit(eqx.filter_value_and_grad(loss))(
             network, batch, None, wanted
         )
-        cut, needed = groups_by_length(batch, 4)
+        lesson = Lesson(batch, program and taught_on(program, batch))
+        cut, needed = groups_by_length(lesson, 4)
         grouped = eqx.filter_jit(loss_and_gradient)(network, cut, needed, None, wanted)
         assert abs(grouped[0] - value) <= 1e-12 * abs(value)
         for ours, theirs in zip(
@@ -110,14 +115,34 @@ def test_hints_first():
     [
         ("bfs", {"curriculum_steps": 5, "hint_mode": "none"}, "needs hints"),
         ("bfs", {"curriculum_steps": -1}, "must not be negative"),
-        ("bfs", {"supervised_mechanism": "bfs"}, "attention_supervision is 0"),
+        ("bfs", {"supervised_mechanism": "bfs"}, "nothing is supervised"),
+        ("bfs", {"active_supervision": -1.0}, "must not be negative"),
+        ("bfs", {"window": -1}, "must not be negative"),
+        ("dfs", {"window": 12}, "at most 11 steps on 4 nodes; got window = 12"),
+        ("dfs", {"window": 4, "hint_teacher_forcing": 1.5}, "hint_teacher_forcing"),
+        ("dfs", {"teacher_forcing_schedule": "cosine"}, "unknown schedule 'cosine'"),
+        ("dfs", {"hidden_noise": 0.1}, "traces are whole"),
+        ("dfs", {"position_grid": 8}, "a place for each of 16 nodes; got 8"),
+        ("bfs", {"clock_shift": 0.5}, "bfs has no such hint"),
+        ("dfs", {"attention_supervision": 1.0}, "dfs needs 3"),
+        ("bfs", {"supervised_signals": "found"}, "state_supervision is 0"),
+        ("bfs", {"state_supervision": 1.0}, "nothing to act on"),
+        (
+            "dfs",
+            {
+                "state_supervision": 1.0,
+                "nb_msg_passing_steps": 3,
+                "supervised_signals": "found,targt",
+            },
+            "unknown signal of dfs 'targt'. Did you mean 'target'",
+        ),
         (
             "bfs",
             {"attention_supervision": 1.0, "supervised_mechanism": "bfs_paren"},
             "Did you mean",
         ),
         ("dfs_simplified", {"attention_supervision": 1.0}, "no exact program of dfs_simplified"),
-        ("bfs", {"attention_supervision": 1.0, "nb_msg_passing_steps": 2}, "one message-passing"),
+        ("bfs", {"attention_supervision": 1.0, "nb_msg_passing_steps": 2}, "bfs needs 1"),
     ],
 )
 def test_what_cannot_be(task, given, says):

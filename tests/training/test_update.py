@@ -6,7 +6,8 @@ import numpy as np
 
 from mechgap.interop.dm_clrs import baseline_model, from_haiku, to_feedback, to_haiku
 from mechgap.tasks.sampling import sample
-from mechgap.training.loss import groups_by_length, loss_and_gradient
+from mechgap.training.lesson import Lesson, groups_by_length
+from mechgap.training.loss import loss_and_gradient
 from mechgap.training.population import Learner, initial, optimizer, update
 from mechgap.training.recipe import make_recipe
 
@@ -28,14 +29,14 @@ def test_three_updates_are_dm_clrs():
         model.opt_state = model.opt.init(model.params)
         network = from_haiku(recipe.task, recipe.network_config, model.params)
         learner = initial(recipe, jnp.int32(0))
-        state = optimizer(recipe).init(network)  # pyright: ignore[reportArgumentType]
+        state = optimizer(recipe).init((network, None))  # pyright: ignore[reportArgumentType]
         learner = Learner(**{**vars(learner), "network": network, "optimizer": state})
-        groups, needed = groups_by_length(batch, 2)
+        groups, needed = groups_by_length(Lesson(batch), 2)
         before = to_haiku(network)
         for _ in range(3):
             model.feedback(jax.random.PRNGKey(0), feedback)
             value, gradient = jax.jit(loss_and_gradient)(learner.network, groups, needed)
-            learner = update(recipe, learner, value, gradient)
+            learner = update(recipe, learner, value, (gradient, None))
         after = to_haiku(learner.network)
     for module, named in model.params.items():
         for name, theirs in named.items():

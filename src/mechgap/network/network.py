@@ -80,6 +80,14 @@ class Step(NamedTuple):
     support: Bool[Array, "batch receivers senders"]
 
 
+class Carry(NamedTuple):
+    """What a run takes from step to step."""
+
+    hidden: Float[Array, "batch nodes hidden"]
+    hints: Values
+    """That are fed to the next step; nothing where hints are not encoded."""
+
+
 class Unrolled(NamedTuple):
     """A network's run over a batch. `steps` is stacked over time and None if not kept."""
 
@@ -88,6 +96,8 @@ class Unrolled(NamedTuple):
     steps: Step | None
     asides: tuple[Values, ...]
     """For every aside, the hints that each step alone would have predicted with it."""
+    end: Carry
+    """Where the run has come to."""
 
 
 class Prepared(eqx.Module):
@@ -120,6 +130,19 @@ class Prepared(eqx.Module):
         )
 
 
+def beginning(network: Network, batch: Batch) -> Carry:
+    """Where a run begins: with nothing in the hidden state, and the first hint."""
+    shape = (batch.size, batch.nodes, network.config.hidden_size)
+    hints = _truth(network, batch, 0) if network.config.encodes_hints else {}
+    return Carry(jnp.zeros(shape, network.dtype), hints)
+
+
+def _truth(network: Network, batch: Batch, time: Array | int) -> Values:
+    """The true hints of a time, as a network is fed with them."""
+    hints = {f.name: batch.hints[f.name][time] for f in network.task.hints}
+    return dense(network.task.hints, hints, batch.nodes, network.dtype)
+
+
 def unroll(
     network: Network,
     batch: Batch,
@@ -133,6 +156,8 @@ def unroll(
     keep_steps: bool = False,
     only_outputs: bool = False,
     steps_needed: Int[Array, ""] | None = None,
+    begin: Carry | None = None,
+    forcing: Float[Array, ""] | None = None,
 ) -> Unrolled:
     """Run the network over a batch.
 
@@ -144,6 +169,8 @@ def unroll(
     Steps from `steps_needed` on are skipped; nothing that counts may depend on them.
     With `only_outputs` nothing is kept of a step but what outputs are read from, so that memory
     does not grow with the number of steps.
+    `begin` is where an earlier run has come to, if this one goes on with it: the batch then holds
+    the next hints. `forcing` is the probability of the true hint, if not the configuration's.
     """
     config, task = network.config, network.task
     if task != batch.task.untraced:
@@ -152,10 +179,6 @@ def unroll(
     prepared = Prepared.of(network) if prepared is None else prepared
     inputs = dense(task.inputs, batch.inputs, nodes, network.dtype)
     replace = replace or {}
-
-    def truth(time: Array | int) -> Values:
-        hints = {f.name: batch.hints[f.name][time] for f in task.hints}
-        return dense(task.hints, hints, nodes, network.dtype)
 
     def readout(hints: Values, before: Array, after: Array) -> Readout:
         """What decoders read, and (but for `after`) the processor."""
@@ -204,7 +227,7 @@ def unroll(
     def predict(read: Readout, after: Array) -> Values:
         return prepared.hints(eqx.tree_at(lambda r: r.after, read, after))
 
-    def step(carry, xs):
+    def step(carry: Carry, xs):
         hidden, hints = carry
         time, step_key, forced, patched, patched_aside = xs
         if config.attends_to_all:
@@ -226,20 +249,21 @@ def unroll(
         fed = hints
         if config.encodes_hints:
             hints = postprocess(task.hints, predicted, config.hardens_hints(training))
-            if training and config.hint_teacher_forcing > 0:
+            if training and (forcing is not None or config.hint_teacher_forcing > 0):
+                probability = config.hint_teacher_forcing if forcing is None else forcing
                 force = jax.random.bernoulli(
-                    jax.random.fold_in(step_key, 1), config.hint_teacher_forcing, (batch.size,)
+                    jax.random.fold_in(step_key, 1), probability, (batch.size,)
                 )
                 hints = jax.tree.map(
                     lambda true, own: jnp.where(_like(force, own), true, own),
-                    truth(time + 1),
+                    _truth(network, batch, time + 1),
                     hints,
                 )
         kept = None
         if keep_steps:
             stacked = Message(*(jnp.stack(x) for x in zip(*messages, strict=True)))
             kept = Step(stacked.logits, stacked.attention, stacked.hidden, support)
-        return (after, hints), (predicted, fed, after, kept, aside)
+        return Carry(after, hints), (predicted, fed, after, kept, aside)
 
     def step_or_skip(carry, xs):
         if steps_needed is None:
@@ -249,8 +273,8 @@ def unroll(
         )
         return jax.lax.cond(xs[0] < steps_needed, step, lambda c, _: (c, nothing), carry, xs)
 
-    hidden = jnp.zeros((batch.size, nodes, config.hidden_size), network.dtype)
-    carry = (hidden, truth(0) if config.encodes_hints else {})
+    begin = beginning(network, batch) if begin is None else begin
+    hidden = begin.hidden
     keys = jax.random.split(jax.random.key(0) if key is None else key, batch.steps)
     forced_steps = {name: value for name, value in replace.items() if name != "outputs"}
     xs = (jnp.arange(batch.steps), keys, forced_steps, patch, tuple(asides))
@@ -267,10 +291,10 @@ def unroll(
         return (after, kept), None
 
     if only_outputs:
-        nothing = (carry[1], hidden, hidden)
-        (_, (fed, before, after)), _ = jax.lax.scan(step_and_forget, (carry, nothing), xs)
-        return Unrolled(prepared.outputs(readout(fed, before, after)), {}, None, ())
-    _, (predicted, fed, after, kept, aside) = jax.lax.scan(step_or_skip, carry, xs)
+        nothing = (begin.hints, hidden, hidden)
+        (end, (fed, before, after)), _ = jax.lax.scan(step_and_forget, (begin, nothing), xs)
+        return Unrolled(prepared.outputs(readout(fed, before, after)), {}, None, (), end)
+    end, (predicted, fed, after, kept, aside) = jax.lax.scan(step_or_skip, begin, xs)
     all_at_the_end = task.fixed_length and batch.max_hints == task.max_hints(nodes)
 
     def at_last(x: Array) -> Array:
@@ -279,7 +303,7 @@ def unroll(
     before = jnp.concatenate([hidden[None], after[:-1]])
     read = readout(jax.tree.map(at_last, fed), at_last(before), at_last(after))
     outputs = {**prepared.outputs(read), **replace.get("outputs", {})}
-    return Unrolled(outputs, predicted, kept, aside)
+    return Unrolled(outputs, predicted, kept, aside, end)
 
 
 def _like(flags: Bool[Array, "batch"], value: Array) -> Bool[Array, "batch ..."]:

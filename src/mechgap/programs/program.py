@@ -100,6 +100,13 @@ class Program:
         return len(self.phases)
 
     @property
+    def signals(self) -> tuple[str, ...]:
+        """What phases set that is no hint."""
+        hints = {component.name for component in self.hints.values()}
+        named = (component.name for component in self.hidden)
+        return tuple(n for n in named if n not in hints and self.set_in(n) is not None)
+
+    @property
     def is_short(self) -> bool:
         """Whether `GraphProgram` can say it: one phase that keeps, and nothing else."""
         keeps = [phase.keeps for phase in self.phases] == [True]

@@ -1,36 +1,24 @@
 """dm-clrs's loss: the mean error of the output plus the mean error of every hint.
 
 Squared error for scalars, cross-entropy for masks, categories and pointers. Prediction k is
-compared with hint k + 1; steps after a sample's true length do not count.
-
-`loss_and_gradient` is the same for training: samples of similar length run together, so that few
-steps are spent on samples that have finished.
+compared with hint k + 1; steps after a sample's true length do not count. What an `Objective` adds
+is no part of dm-clrs's.
 """
+
+from collections.abc import Mapping
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
-from mechgap.network.network import Network, Prepared, Unrolled, unroll
+from mechgap.network.network import Carry, Network, Prepared, Step, Unrolled, unroll
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Feature, Type
-from mechgap.training.supervision import attention_error
-
-
-class Counts(eqx.Module):
-    """What errors are divided by: how much there is to predict in the whole batch."""
-
-    samples: int = eqx.field(static=True)
-    hints: Int[Array, ""]
-    """Steps whose hint counts, over all samples."""
-
-    @staticmethod
-    def of(batch: Batch) -> "Counts":
-        """The counts of one batch."""
-        return Counts(batch.size, jnp.sum(jnp.maximum(0, batch.lengths - 1)))
+from mechgap.training.lesson import Lesson
+from mechgap.training.supervision import Readouts, Taught, attention_errors, taught_on
 
 
 class Objective(eqx.Module):
@@ -39,13 +27,52 @@ class Objective(eqx.Module):
     output_weight: Float[Array, ""] | None = None
     """Times the output's error; None for 1."""
     mechanism: Program | None = eqx.field(static=True, default=None)
-    """The program whose attention the network is to have; None for none."""
+    """The program that teaches; None for none."""
     attention_weight: float = eqx.field(static=True, default=0.0)
-    """Times the error of attention."""
+    """Times the error of attention, of all nodes."""
+    active_weight: float = eqx.field(static=True, default=0.0)
+    """Times the error of attention, of the nodes for whom anyone passes the mask."""
+    state_weight: float = eqx.field(static=True, default=0.0)
+    """Times the error of what is read of the mechanism's signals."""
+    change_weight: float = eqx.field(static=True, default=0.0)
+    """Times the error of hints where they change."""
+    forcing: Float[Array, ""] | None = None
+    """The probability of the true hint; None for the configuration's."""
 
 
 PLAIN = Objective()
 """dm-clrs's loss as it is."""
+
+
+class Counts(eqx.Module):
+    """What errors are divided by: how much there is to predict in the whole batch."""
+
+    samples: int | Int[Array, ""]
+    """Whose output counts."""
+    hints: Int[Array, ""]
+    """Steps whose hint counts, over all samples."""
+    active: Int[Array, "phases"] | None
+    """Rows of attention for whom anyone passes the mask."""
+    changes: Mapping[str, Int[Array, ""]]
+    """How often each hint changes that is no number."""
+
+    @staticmethod
+    def of(lesson: Lesson, objective: Objective) -> "Counts":
+        """The counts of what is learned from at once."""
+        batch, taught = lesson.batch, lesson.taught
+        whole = lesson.begin is None
+        active = None
+        if taught is not None and objective.active_weight:
+            active = jnp.sum(taught.active & lesson.counted[:, None, :, None], axis=(0, 2, 3))
+        changes = {}
+        if objective.change_weight:
+            changes = {f.name: jnp.sum(_changes(f, lesson)) for f in _changing(lesson)}
+        return Counts(
+            samples=batch.size if whole else jnp.maximum(1, jnp.sum(lesson.ending)),
+            hints=jnp.sum(jnp.maximum(0, jnp.minimum(batch.lengths - 1, batch.steps))),
+            active=active,
+            changes=changes,
+        )
 
 
 def loss(
@@ -54,147 +81,199 @@ def loss(
     key: Key[Array, ""] | None = None,
     objective: Objective = PLAIN,
 ) -> Float[Array, ""]:
-    """The training loss of a network on a batch."""
-    return _loss(Prepared.of(network), network, batch, key, objective, Counts.of(batch), None)
+    """The training loss of a network on a batch (without what is read of signals)."""
+    program = objective.mechanism
+    lesson = Lesson(batch, None if program is None else taught_on(program, batch))
+    counts = Counts.of(lesson, objective)
+    return _loss((Prepared.of(network), None), network, lesson, key, objective, counts, None)[0]
+
+
+Learned = tuple[Prepared, Readouts | None]
+"""What a loss is differentiated by."""
 
 
 def loss_and_gradient(
     network: Network,
-    groups: Batch,
+    groups: Lesson,
     steps_needed: Int[Array, "groups"],
     key: Key[Array, ""] | None = None,
     objective: Objective = PLAIN,
     few_steps: int = 4,
 ) -> tuple[Float[Array, ""], Network]:
-    """The loss of a batch and its gradient, one group of samples after the other.
+    """The loss of whole traces and its gradient, one group of samples after the other.
 
     Each group runs for as many steps as given (see `groups_by_length`). Most need only a few; for
     these there is a program of its own, which has less to skip.
     """
     prepared, backward = jax.vjp(Prepared.of, network)
-    value, gradient = prepared_loss_and_gradient(
-        prepared, network, groups, steps_needed, key, objective, few_steps
+    value, (gradient, _) = prepared_loss_and_gradient(
+        (prepared, None), network, groups, steps_needed, key, objective, few_steps
     )
     return value, backward(gradient)[0]
 
 
 def prepared_loss_and_gradient(
-    prepared: Prepared,
+    learned: Learned,
     network: Network,
-    groups: Batch,
+    groups: Lesson,
     steps_needed: Int[Array, "groups"],
     key: Key[Array, ""] | None = None,
     objective: Objective = PLAIN,
     few_steps: int = 4,
-) -> tuple[Float[Array, ""], Prepared]:
+) -> tuple[Float[Array, ""], Learned]:
     """The same, with the gradient of the prepared parameters."""
-    whole = groups.lengths.size
-    counts = Counts(whole, jnp.sum(jnp.maximum(0, groups.lengths - 1)))
+    whole = jax.vmap(lambda group: Counts.of(group, objective))(groups)
+    counts = jax.tree.map(lambda x: jnp.sum(x, axis=0), whole)
 
     def add(total, xs):
         group, steps, index = xs
         group_key = None if key is None else jax.random.fold_in(key, index)
 
-        def within(hints: int) -> tuple[Float[Array, ""], Prepared]:
-            cut = group.cut(hints)
+        def within(hints: int) -> tuple[Float[Array, ""], Learned]:
             # Where all samples are equally long there is nothing to skip.
-            needed = None if group.task.fixed_length else steps
-            return eqx.filter_value_and_grad(_loss)(
-                prepared, network, cut, group_key, objective, counts, needed
+            needed = None if group.batch.task.fixed_length else steps
+            (value, _), gradient = eqx.filter_value_and_grad(_loss, has_aux=True)(
+                learned, network, group.cut(hints), group_key, objective, counts, needed
             )
+            return value, gradient
 
-        if group.task.fixed_length or group.steps <= 2 * few_steps:
-            found = within(group.max_hints)
+        batch = group.batch
+        if batch.task.fixed_length or batch.steps <= 2 * few_steps:
+            found = within(batch.max_hints)
         else:
             found = jax.lax.cond(
-                steps <= few_steps, lambda: within(few_steps + 1), lambda: within(group.max_hints)
+                steps <= few_steps, lambda: within(few_steps + 1), lambda: within(batch.max_hints)
             )
         return jax.tree.map(jnp.add, total, found), None
 
-    nothing = (jnp.zeros((), network.dtype), jax.tree.map(jnp.zeros_like, prepared))
+    nothing = (jnp.zeros((), network.dtype), jax.tree.map(jnp.zeros_like, learned))
     indices = jnp.arange(len(steps_needed))
     (value, gradient), _ = jax.lax.scan(add, nothing, (groups, steps_needed, indices))
     return value, gradient
 
 
-def by_length(batch: Batch) -> Batch:
-    """The same samples, shortest first."""
-    return batch[jnp.argsort(batch.lengths)]
-
-
-def groups_by_length(batch: Batch, groups: int) -> tuple[Batch, Int[Array, "groups"]]:
-    """A batch cut into equal groups, shortest samples first, and the steps that each needs."""
-    ordered = by_length(batch)
-    size = batch.size // groups
-
-    def cut(axis: int, x: Array) -> Array:
-        split = x.reshape(*x.shape[:axis], groups, size, *x.shape[axis + 1 :])
-        return jnp.moveaxis(split, axis, 0)
-
-    cut_batch = Batch(
-        batch.task,
-        {name: cut(0, x) for name, x in ordered.inputs.items()},
-        {name: cut(1, x) for name, x in ordered.hints.items()},
-        {name: cut(0, x) for name, x in ordered.outputs.items()},
-        cut(0, ordered.lengths),
+def window_loss_and_gradient(
+    learned: Learned,
+    network: Network,
+    lesson: Lesson,
+    key: Key[Array, ""] | None = None,
+    objective: Objective = PLAIN,
+) -> tuple[Float[Array, ""], Learned, Carry]:
+    """The loss of a window and its gradient, and where the network has come to."""
+    counts = Counts.of(lesson, objective)
+    (value, end), gradient = eqx.filter_value_and_grad(_loss, has_aux=True)(
+        learned, network, lesson, key, objective, counts, None
     )
-    return cut_batch, jnp.maximum(1, jnp.max(cut_batch.lengths, axis=1) - 1)
+    return value, gradient, end
 
 
 def _loss(
-    prepared: Prepared,
+    learned: Learned,
     network: Network,
-    batch: Batch,
+    lesson: Lesson,
     key: Key[Array, ""] | None,
     objective: Objective,
     counts: Counts,
     steps_needed: Int[Array, ""] | None,
-) -> Float[Array, ""]:
-    """The part of a batch's loss that some of its samples have."""
+) -> tuple[Float[Array, ""], Carry]:
+    """The part of a loss that some samples have, and where the network has come to."""
+    prepared, readouts = learned
     predicted = unroll(
         network,
-        batch,
+        lesson.batch,
         training=True,
         prepared=prepared,
         key=key,
         steps_needed=steps_needed,
-        keep_steps=objective.mechanism is not None,
+        keep_steps=lesson.taught is not None,
+        begin=lesson.begin,
+        forcing=objective.forcing,
     )
-    return _total(network, batch, predicted, objective, counts)
+    total = _prediction_error(network, lesson, predicted, objective.output_weight, counts)
+    if lesson.taught is not None and predicted.steps is not None:
+        total += _teaching_error(
+            lesson, lesson.taught, predicted.steps, readouts, objective, counts
+        )
+    for f in _changing(lesson) if objective.change_weight else ():
+        error = jnp.where(_changes(f, lesson), _hint_errors(f, lesson.batch, predicted), 0)
+        total += objective.change_weight * jnp.sum(error) / jnp.maximum(1, counts.changes[f.name])
+    return total, predicted.end
 
 
 def prediction_error(network: Network, batch: Batch, predicted: Unrolled) -> Float[Array, ""]:
     """dm-clrs's loss of predictions that were made already."""
-    return _total(network, batch, predicted, PLAIN, Counts.of(batch))
+    lesson = Lesson(batch)
+    return _prediction_error(network, lesson, predicted, None, Counts.of(lesson, PLAIN))
 
 
-def _total(
-    network: Network, batch: Batch, predicted: Unrolled, objective: Objective, counts: Counts
+def _prediction_error(
+    network: Network,
+    lesson: Lesson,
+    predicted: Unrolled,
+    output_weight: Float[Array, ""] | None,
+    counts: Counts,
 ) -> Float[Array, ""]:
+    batch = lesson.batch
     total = jnp.zeros((), network.dtype)
     for f in network.task.outputs:
         error = _error(f, batch.outputs[f.name], predicted.outputs[f.name])
+        if lesson.begin is not None:
+            error = jnp.where(_wide(lesson.ending, error), error, 0)
         total += jnp.sum(error) / (counts.samples * _things(error, 1))
-    if objective.output_weight is not None:
-        total *= objective.output_weight
+    if output_weight is not None:
+        total *= output_weight
     if network.config.decodes_hints:
         for f in network.task.hints:
-            total += _hint_error(f, batch, predicted.hints[f.name], counts.hints)
-    if objective.mechanism is not None:
-        assert predicted.steps is not None
-        error = attention_error(objective.mechanism, batch, predicted.steps, counts.hints)
-        total += objective.attention_weight * error
+            error = _hint_errors(f, batch, predicted)
+            error = jnp.where(_wide(lesson.counted[: len(error)], error), error, 0)
+            total += jnp.sum(error) / jnp.maximum(1, counts.hints * _things(error, 2))
     return total
 
 
-def _hint_error(
-    feature: Feature, batch: Batch, prediction: Array, steps: Int[Array, ""]
+def _teaching_error(
+    lesson: Lesson,
+    taught: Taught,
+    steps: Step,
+    readouts: Readouts | None,
+    objective: Objective,
+    counts: Counts,
 ) -> Float[Array, ""]:
+    """Means over the steps that count and over nodes, summed over phases."""
+    counted = lesson.counted[:, None, :, None]
+    rows = jnp.maximum(1, counts.hints) * lesson.batch.nodes
+    attention = attention_errors(taught, steps)
+    total = objective.attention_weight * jnp.sum(jnp.where(counted, attention, 0)) / rows
+    if counts.active is not None:
+        active = jnp.sum(jnp.where(counted & taught.active, attention, 0), axis=(0, 2, 3))
+        total += objective.active_weight * jnp.sum(active / jnp.maximum(1, counts.active))
+    if readouts is not None and objective.mechanism is not None:
+        signals = readouts.errors(objective.mechanism, taught, steps.hidden)
+        total += objective.state_weight * jnp.sum(jnp.where(counted, signals, 0)) / rows
+    return total
+
+
+def _changing(lesson: Lesson) -> tuple[Feature, ...]:
+    """The hints that can be said to change: those that are no numbers."""
+    return tuple(f for f in lesson.batch.task.hints if f.type is not Type.SCALAR)
+
+
+def _changes(feature: Feature, lesson: Lesson) -> Bool[Array, "steps batch ..."]:
+    """Where a hint is another than before: at a node, or in the graph for one of the nodes."""
+    hints = lesson.batch.hints[feature.name]
+    changed = hints[1:] != hints[:-1]
+    if feature.type in (Type.CATEGORICAL, Type.MASK_ONE):
+        changed = jnp.any(changed, axis=-1)
+    return changed & _wide(lesson.counted[: len(changed)], changed)
+
+
+def _hint_errors(feature: Feature, batch: Batch, predicted: Unrolled) -> Array:
     truth = batch.hints[feature.name][1:]
-    error = _error(feature, truth, prediction[: truth.shape[0]])
-    valid = batch.lengths > jnp.arange(1, truth.shape[0] + 1)[:, None]
-    valid = valid.reshape(*valid.shape, *[1] * (error.ndim - 2))
-    return jnp.sum(jnp.where(valid, error, 0)) / jnp.maximum(1, steps * _things(error, 2))
+    return _error(feature, truth, predicted.hints[feature.name][: truth.shape[0]])
+
+
+def _wide(flags: Bool[Array, "..."], like: Array) -> Bool[Array, "..."]:
+    """Flags with as many axes as an array."""
+    return flags.reshape(*flags.shape, *[1] * (like.ndim - flags.ndim))
 
 
 def _things(error: Array, axes: int) -> int:

@@ -5,7 +5,7 @@ in one chunk run as one vectorised program. Chunks run at once, on every acceler
 core; each runs the same program, so how many there are does not change a bit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,14 +24,18 @@ from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.tasks.scores import output_scores
 from mechgap.tasks.specs import Task
 from mechgap.training import narrow
+from mechgap.training.augmentation import on_a_grid, with_shifted_clocks
+from mechgap.training.lesson import Lesson, by_length, groups_by_length
 from mechgap.training.loss import (
+    Learned,
     Objective,
-    by_length,
-    groups_by_length,
     prepared_loss_and_gradient,
+    window_loss_and_gradient,
 )
-from mechgap.training.recipe import Recipe, Regularizer
+from mechgap.training.recipe import Forcing, Recipe, Regularizer
 from mechgap.training.start import starting_network
+from mechgap.training.streams import Stream, noisy
+from mechgap.training.supervision import Readouts, taught_on
 
 VALIDATION_GRAPHS = 64
 """As in dm-clrs's run.py."""
@@ -52,6 +56,10 @@ class Learner(eqx.Module):
     best_validation: Float[Array, ""]
     diverged_at: Int[Array, ""]
     """The first step whose loss or gradient was not a number; -1 while there is none."""
+    readouts: Readouts | None = None
+    """Of a mechanism's signals, where they are supervised."""
+    streams: tuple[Stream, ...] = ()
+    """For every training length, where traces are learned in windows."""
 
 
 class Report(NamedTuple):
@@ -95,17 +103,33 @@ class Trainer:
 def initial(recipe: Recipe, seed: Int[Array, ""]) -> Learner:
     """A seed before its first step."""
     network = starting_network(recipe, _key(seed, "initial"))
+    readouts = None
+    if recipe.signals:
+        key = _key(seed, "readouts")
+        readouts = Readouts.initial(key, recipe.hidden_size, len(recipe.signals))
     return Learner(
         seed=seed,
         step=jnp.int32(0),
         network=network,
-        optimizer=optimizer(recipe).init(network),  # pyright: ignore[reportArgumentType]
+        optimizer=optimizer(recipe).init((network, readouts)),  # pyright: ignore[reportArgumentType]
         # Donated buffers must not be shared.
         best=jax.tree.map(jnp.copy, network),
         best_step=jnp.int32(0),
         best_validation=jnp.float32(-1.0),
         diverged_at=jnp.int32(-1),
+        readouts=readouts,
+        streams=_first_streams(recipe, network, seed) if recipe.window else (),
     )
+
+
+def _first_streams(recipe: Recipe, network: Network, seed: Int[Array, ""]) -> tuple[Stream, ...]:
+    """Traces at their beginning, which end somewhere: so streams come apart."""
+    streams = []
+    for i, nodes in enumerate(recipe.train_lengths):
+        key, apart = jax.random.split(jax.random.fold_in(_key(seed, "streams"), i))
+        stream = Stream.start(network, _drawn(recipe, nodes, key), recipe.mechanism)
+        streams.append(stream.staggered(apart))
+    return tuple(streams)
 
 
 def optimizer(recipe: Recipe) -> optax.GradientTransformation:
@@ -122,12 +146,16 @@ def advance(
 
     def one(_, carry):
         learners, total = carry
-        batches = [partial(_gradients, recipe, nodes) for nodes in recipe.train_lengths]
-        now = learners.step[0] % len(batches)
+        gradients_of = _in_windows if recipe.window else _of_whole_traces
+        lengths = range(len(recipe.train_lengths))
+        now = learners.step[0] % len(lengths)
         # What does not depend on the size of graphs is compiled once, not for every length.
         prepared, backward = jax.vjp(jax.vmap(Prepared.of), learners.network)
-        loss, of_prepared = jax.lax.switch(now, batches, learners, prepared)
-        (gradients,) = backward(of_prepared)
+        loss, (of_prepared, of_readouts), streams = jax.lax.switch(
+            now, [partial(gradients_of, recipe, i) for i in lengths], learners, prepared
+        )
+        learners = eqx.tree_at(lambda x: x.streams, learners, streams)
+        gradients = (*backward(of_prepared), of_readouts)
         return jax.vmap(partial(update, recipe))(learners, loss, gradients), total + loss
 
     nothing = jnp.zeros(learners.seed.shape, jnp.float32)
@@ -135,53 +163,113 @@ def advance(
     return learners, total / steps
 
 
-def _gradients(
-    recipe: Recipe, nodes: int, learners: Learner, prepared: Prepared
-) -> tuple[Float[Array, "seeds"], Prepared]:
-    """Each seed's loss on its own batch of graphs, and the gradient of its prepared parameters."""
+Gradients = tuple[Float[Array, "seeds"], Learned, tuple[Stream, ...]]
+"""Each seed's loss, the gradient of its prepared parameters, and how far it has come."""
 
-    def draw(seed: Int[Array, ""], step: Int[Array, ""]) -> Batch:
-        key = jax.random.fold_in(_key(seed, "data"), step)
-        return sample(
-            recipe.posed,
-            key,
-            batch_size=recipe.batch_size,
-            nodes=nodes,
-            random_pos=recipe.random_pos,
-            graphs=recipe.train_graphs,
-        )
 
-    def of(prepared: Prepared, network: Network, groups: Batch, steps, seed, step):
+def _of_whole_traces(recipe: Recipe, i: int, learners: Learner, prepared: Prepared) -> Gradients:
+    """On a batch of new graphs of one of the training lengths, with their whole traces."""
+    nodes = recipe.train_lengths[i]
+
+    def of(learned: Learned, network: Network, groups: Lesson, steps, seed, step):
         key = jax.random.fold_in(_key(seed, "dropout"), step)
         few_steps = 2 if _is_narrow(recipe) else 4
         return prepared_loss_and_gradient(
-            prepared, network, groups, steps, key, objective(recipe, step), few_steps
+            learned, network, groups, steps, key, objective(recipe, step), few_steps
         )
 
-    batches = jax.vmap(draw)(learners.seed, learners.step)
+    def taught(batch: Batch) -> Lesson:
+        program = recipe.mechanism
+        return Lesson(batch, program and taught_on(program, batch, recipe.signals))
+
+    batches = jax.vmap(partial(_new_graphs, recipe, nodes))(learners.seed, learners.step)
     if recipe.has_plain_loss and narrow.applies(recipe.posed, recipe.network_config):
-        return jax.vmap(narrow.prepared_loss_and_gradient)(
+        loss, gradient = jax.vmap(narrow.prepared_loss_and_gradient)(
             prepared, learners.network, jax.vmap(by_length)(batches)
         )
+        return loss, (gradient, None), ()
     cut = partial(groups_by_length, groups=_groups(recipe, nodes))
-    groups, needed = jax.vmap(cut)(batches)
+    groups, needed = jax.vmap(lambda batch: cut(taught(batch)))(batches)
     # All seeds take as many steps as the longest needs, so that skipping is one decision.
     together = jnp.max(needed, axis=0)
-    if learners.seed.shape[0] == 1:  # without a seed axis XLA finds its plain matrix products
-        own, network, batch = jax.tree.map(lambda x: x[0], (prepared, learners.network, groups))
-        loss, gradient = of(own, network, batch, together, learners.seed[0], learners.step[0])
-        return loss[None], jax.tree.map(lambda x: x[None], gradient)
-    return jax.vmap(of, in_axes=(0, 0, 0, None, 0, 0))(
-        prepared, learners.network, groups, together, learners.seed, learners.step
+    given = ((prepared, learners.readouts), learners.network, groups)
+    return *_of_seeds(of, (0, 0, 0, None, 0, 0), *given, together, learners.seed, learners.step), ()
+
+
+def _in_windows(recipe: Recipe, i: int, learners: Learner, prepared: Prepared) -> Gradients:
+    """On the next window of the streams of one of the training lengths."""
+    program = recipe.mechanism
+
+    def of(learned: Learned, network: Network, stream: Stream, seed, step):
+        batch = _new_graphs(recipe, recipe.train_lengths[i], seed, step)
+        stream = stream.renewed(Stream.start(network, batch, program))
+        key = jax.random.fold_in(_key(seed, "dropout"), step)
+        if recipe.hidden_noise:
+            noise_key = jax.random.fold_in(_key(seed, "noise"), step)
+            stream = noisy(stream, noise_key, recipe.hidden_noise)
+        state, lesson = stream.window(recipe.window, program, recipe.signals)
+        loss, gradient, end = window_loss_and_gradient(
+            learned, network, lesson, key, objective(recipe, step)
+        )
+        return loss, gradient, stream.further(recipe.window, end, state)
+
+    given = ((prepared, learners.readouts), learners.network, learners.streams[i])
+    loss, gradient, stream = _of_seeds(of, 0, *given, learners.seed, learners.step)
+    streams = (*learners.streams[:i], stream, *learners.streams[i + 1 :])
+    return loss, gradient, streams
+
+
+def _of_seeds(of: Callable[..., Any], in_axes: Any, *given: Any) -> Any:
+    """What a function finds for each seed."""
+    (seeds,) = given[-1].shape
+    if seeds > 1:
+        return jax.vmap(of, in_axes=in_axes)(*given)
+    # Without a seed axis XLA finds its plain matrix products.
+    axes = in_axes if isinstance(in_axes, tuple) else [in_axes] * len(given)
+    own = [
+        x if axis is None else jax.tree.map(lambda leaf: leaf[0], x)
+        for x, axis in zip(given, axes, strict=True)
+    ]
+    return jax.tree.map(lambda x: x[None], of(*own))
+
+
+def _new_graphs(recipe: Recipe, nodes: int, seed: Int[Array, ""], step: Int[Array, ""]) -> Batch:
+    """A seed's graphs of a step."""
+    return _drawn(recipe, nodes, jax.random.fold_in(_key(seed, "data"), step))
+
+
+def _drawn(recipe: Recipe, nodes: int, key: Key[Array, ""]) -> Batch:
+    batch = sample(
+        recipe.posed,
+        key,
+        batch_size=recipe.batch_size,
+        nodes=nodes,
+        random_pos=recipe.random_pos,
+        graphs=recipe.train_graphs,
     )
+    if recipe.position_grid:
+        batch = on_a_grid(batch, jax.random.fold_in(key, 1), recipe.position_grid)
+    if recipe.clock_shift:
+        batch = with_shifted_clocks(batch, jax.random.fold_in(key, 2), recipe.clock_shift)
+    return batch
 
 
 def objective(recipe: Recipe, step: Int[Array, ""]) -> Objective:
     """What the loss is made of at a step."""
-    after_hints = None
+    after_hints = forcing = None
     if recipe.curriculum_steps:
         after_hints = (step >= recipe.curriculum_steps).astype(jnp.float32)
-    return Objective(after_hints, recipe.mechanism, recipe.attention_supervision)
+    if recipe.teacher_forcing_schedule == Forcing.LINEAR:
+        forcing = recipe.hint_teacher_forcing * (1 - step / recipe.train_steps)
+    return Objective(
+        output_weight=after_hints,
+        mechanism=recipe.mechanism,
+        attention_weight=recipe.attention_supervision,
+        active_weight=recipe.active_supervision,
+        state_weight=recipe.state_supervision,
+        change_weight=recipe.change_weight,
+        forcing=forcing,
+    )
 
 
 def _groups(recipe: Recipe, nodes: int) -> int:
@@ -202,9 +290,15 @@ def _is_narrow(recipe: Recipe) -> bool:
     return recipe.hidden_size <= 16
 
 
-def update(recipe: Recipe, learner: Learner, loss: Float[Array, ""], gradient: Network) -> Learner:
+def update(
+    recipe: Recipe,
+    learner: Learner,
+    loss: Float[Array, ""],
+    gradients: tuple[Network, Readouts | None],
+) -> Learner:
     """One seed after one step of the optimiser."""
-    network = learner.network
+    network, readouts = learned = learner.network, learner.readouts
+    gradient, of_readouts = gradients
     if recipe.regularization:
         penalty = jax.grad(partial(weight_penalty, recipe.regularizer))(network)
         gradient = jax.tree.map(
@@ -213,19 +307,23 @@ def update(recipe: Recipe, learner: Learner, loss: Float[Array, ""], gradient: N
     if recipe.freeze_processor:
         frozen = jax.tree.map(jnp.zeros_like, gradient.processor)
         gradient = eqx.tree_at(lambda n: n.processor, gradient, frozen)
-    updates, state = optimizer(recipe).update(gradient, learner.optimizer, network)  # pyright: ignore[reportArgumentType]
-    finite = jnp.isfinite(loss) & jnp.isfinite(optax.tree.norm(gradient))
+    gradients = gradient, of_readouts
+    updates, state = optimizer(recipe).update(gradients, learner.optimizer, learned)  # pyright: ignore[reportArgumentType]
+    network, readouts = eqx.apply_updates(learned, updates)
+    finite = jnp.isfinite(loss) & jnp.isfinite(optax.tree.norm(gradients))
     diverged = learner.diverged_at >= 0
     diverged_at = jnp.where(finite | diverged, learner.diverged_at, learner.step)
     return Learner(
         seed=learner.seed,
         step=learner.step + 1,
-        network=eqx.apply_updates(network, updates),
+        network=network,
         optimizer=state,
         best=learner.best,
         best_step=learner.best_step,
         best_validation=learner.best_validation,
         diverged_at=diverged_at,
+        readouts=readouts,
+        streams=learner.streams,
     )
 
 
@@ -317,6 +415,9 @@ def graphs_to_test(task: Task, graphs: str, nodes: int, count: int) -> Batch:
     ).trim()
 
 
+_USES = ("initial", "data", "dropout", "readouts", "streams", "noise")
+
+
 def _key(seed: Int[Array, ""], use: str) -> Key[Array, ""]:
     """A seed's own stream of random numbers for one use."""
-    return jax.random.fold_in(jax.random.key(seed), ("initial", "data", "dropout").index(use))
+    return jax.random.fold_in(jax.random.key(seed), _USES.index(use))

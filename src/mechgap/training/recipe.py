@@ -22,6 +22,7 @@ from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
 from mechgap.tasks.kinds import ER, KINDS, kinds_of
 from mechgap.tasks.specs import Task, get_task
+from mechgap.training.augmentation import clock_of
 
 
 class Regularizer(StrEnum):
@@ -31,6 +32,14 @@ class Regularizer(StrEnum):
     """The sum of squares of all weight matrices."""
     L1 = "l1"
     """The sum of their absolute values."""
+
+
+class Forcing(StrEnum):
+    """How the probability of the true hint changes in training."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    """From `hint_teacher_forcing` to 0 at the last step."""
 
 
 def _about(default: Any, text: str) -> Any:
@@ -55,6 +64,10 @@ class Recipe:
     eval_every: int = _about(50, "Steps between validations.")
     test_every: int = _about(500, "Steps between tests, which are recorded and never selected by.")
     random_pos: bool = _about(True, "Random node positions in training and validation.")
+    position_grid: int = _about(
+        0, "Half of the training graphs have positions i/this, as larger graphs do; 0 for none."
+    )
+    clock_shift: float = _about(0.0, "Clocks of training traces begin at a random time up to this.")
     length_generalize: bool = _about(
         True, "Test on 32 graphs of 64 nodes, as CLRS does; otherwise on 64 of the training length."
     )
@@ -70,8 +83,26 @@ class Recipe:
     attention_supervision: float = _about(
         0.0, "Weight of a loss on attention against an exact mechanism's; 0 for none."
     )
+    active_supervision: float = _about(
+        0.0, "The same for the nodes alone for whom anyone passes the mechanism's mask."
+    )
+    state_supervision: float = _about(
+        0.0, "Weight of a loss on linear read-outs of the mechanism's signals that are no hints."
+    )
+    supervised_signals: str = _about(
+        "", "Which signals, such as found,target; all that the mechanism has if not given."
+    )
     supervised_mechanism: str = _about(
-        "", "The program that attention is supervised by; the task's own if not given."
+        "", "The program that supervises; the task's own if not given."
+    )
+    change_weight: float = _about(
+        0.0, "Weight of one more loss on hints (but numbers) where they change."
+    )
+    window: int = _about(
+        0, "Hint steps that are learned at once, the hidden state carried on; 0 for whole traces."
+    )
+    hidden_noise: float = _about(
+        0.0, "Deviation of noise on the hidden state that is carried into a window."
     )
     start_from: str = _about(
         "", "Compiled parameters to start from, PROGRAM:TARGET; random ones if not given."
@@ -91,6 +122,9 @@ class Recipe:
     hint_mode: str = _about("encoded_decoded", "encoded_decoded, decoded_only or none.")
     hint_repred_mode: str = _about("soft", "soft, hard or hard_on_eval.")
     hint_teacher_forcing: float = _about(0.0, "Probability of the true hint in training.")
+    teacher_forcing_schedule: str = _about(
+        Forcing.CONSTANT, "constant, or linear: falls to 0 at the last step."
+    )
     encoder_init: str = _about("xavier_on_scalars", "xavier_on_scalars or default.")
     processor_type: str = _about("gatv2", "gatv2, or gatv2_full: all pairs attend.")
     use_edge_info: bool = _about(False, "The paper's W_info.")
@@ -121,8 +155,9 @@ class Recipe:
         if not self.learning_rate > 0:
             raise InvalidInput(f"learning_rate must be above 0; got {self.learning_rate}")
         for name in (
-            *("grad_clip_max_norm", "regularization_weight"),
-            *("curriculum_steps", "attention_supervision", "start_noise"),
+            *("grad_clip_max_norm", "regularization_weight", "position_grid", "clock_shift"),
+            *("curriculum_steps", "start_noise", "change_weight", "window", "hidden_noise"),
+            *("attention_supervision", "active_supervision", "state_supervision"),
         ):
             if not getattr(self, name) >= 0:
                 raise InvalidInput(f"{name} must not be negative; got {getattr(self, name)}")
@@ -140,13 +175,22 @@ class Recipe:
             raise InvalidInput(f"start_noise is {self.start_noise} but start_from is not given")
         if self.curriculum_steps and not self.network_config.decodes_hints:
             raise InvalidInput("curriculum_steps needs hints to begin with; got hint_mode = none")
-        if self.attention_supervision:
+        if self.is_taught:
             self._check_supervision()
         elif self.supervised_mechanism:
             raise InvalidInput(
-                f"supervised_mechanism is '{self.supervised_mechanism}' but attention_supervision "
-                "is 0. Give it a weight"
+                f"supervised_mechanism is '{self.supervised_mechanism}' but nothing is supervised. "
+                "Give attention_supervision, active_supervision or state_supervision a weight"
             )
+        self._check_signals()
+        self._check_window()
+        if 0 < self.position_grid < max(self.train_lengths):
+            raise InvalidInput(
+                f"position_grid must have a place for each of {max(self.train_lengths)} nodes; got "
+                f"{self.position_grid}"
+            )
+        if self.clock_shift and clock_of(self.posed) is None:
+            raise InvalidInput(f"clock_shift needs a clock, and {self.task} has no such hint")
 
     @property
     def own_program(self) -> Program | None:
@@ -167,33 +211,95 @@ class Recipe:
         return (self.own_program, *(p for p in known if p != self.own_program))
 
     def _check_supervision(self) -> None:
-        known = [p.name for p in self.mechanisms if p.selections == 1]
-        if self.mechanism is None and not known:
-            raise InvalidInput(
-                f"there is no exact program of {self.task}, of one selection per hint, to "
-                "supervise attention by"
-            )
+        known = {program.name: program for program in self.mechanisms}
+        wanted = self.supervised_mechanism
+        if not known:
+            raise InvalidInput(f"there is no exact program of {self.task} to supervise by")
+        if wanted and wanted not in known:
+            raise unknown("mechanism", wanted, known)
         if self.mechanism is None:
-            raise unknown("mechanism", self.supervised_mechanism, known)
-        if self.nb_msg_passing_steps != 1:
+            chosen = [known[wanted]] if wanted else list(known.values())
+            needs = (
+                f"{p.name} needs {p.selections} ({'gatv2_full' if p.sees_all else 'gatv2'})"
+                for p in chosen
+            )
             raise InvalidInput(
-                "attention can be supervised where a step is one message-passing step; got "
-                f"nb_msg_passing_steps = {self.nb_msg_passing_steps}"
+                "a network is supervised by a program that selects as often in a hint as it passes "
+                f"messages; got nb_msg_passing_steps = {self.nb_msg_passing_steps} "
+                f"({self.processor_type}), and {', '.join(needs)}"
+            )
+
+    def _check_signals(self) -> None:
+        if self.supervised_signals and not self.state_supervision:
+            raise InvalidInput(
+                f"supervised_signals is '{self.supervised_signals}' but state_supervision is 0. "
+                "Give it a weight"
+            )
+        if not self.state_supervision:
+            return
+        assert self.mechanism is not None
+        there = self.mechanism.signals
+        for name in self.signals:
+            if name not in there:
+                raise unknown(f"signal of {self.mechanism.name}", name, there)
+        if not self.signals:
+            raise InvalidInput(
+                f"{self.mechanism.name} holds nothing that is no hint, so state_supervision has "
+                "nothing to act on"
+            )
+
+    def _check_window(self) -> None:
+        if self.teacher_forcing_schedule not in set(Forcing):
+            raise unknown("schedule", self.teacher_forcing_schedule, [str(f) for f in Forcing])
+        if self.hidden_noise and not self.window:
+            raise InvalidInput(
+                f"hidden_noise is {self.hidden_noise} but traces are whole. Give a window"
+            )
+        smallest = min(self.train_lengths)
+        steps = max(1, self.posed.max_hints(smallest) - 1)
+        if self.window > steps:
+            raise InvalidInput(
+                f"a window must not be longer than a trace: {self.task} has at most {steps} steps "
+                f"on {smallest} nodes; got window = {self.window}"
             )
 
     @property
+    def is_taught(self) -> bool:
+        """Whether an exact mechanism teaches."""
+        return any((self.attention_supervision, self.active_supervision, self.state_supervision))
+
+    @property
     def mechanism(self) -> Program | None:
-        """The program whose attention the network is to have."""
-        if not self.attention_supervision:
+        """The program that teaches."""
+        if not self.is_taught:
             return None
-        wanted = self.supervised_mechanism
-        single = (p for p in self.mechanisms if p.selections == 1)
-        return next((p for p in single if wanted in ("", p.name)), None)
+        return next((p for p in self.mechanisms if self._can_be_taught(p)), None)
+
+    def _can_be_taught(self, program: Program) -> bool:
+        return (
+            self.supervised_mechanism in ("", program.name)
+            and program.selections == self.nb_msg_passing_steps
+            and program.sees_all == self.network_config.attends_to_all
+        )
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """What is supervised of that program's state."""
+        if not self.state_supervision or self.mechanism is None:
+            return ()
+        if not self.supervised_signals:
+            return self.mechanism.signals
+        return tuple(name.strip() for name in self.supervised_signals.split(","))
 
     @property
     def has_plain_loss(self) -> bool:
         """Whether the loss is dm-clrs's at every step."""
-        return not (self.curriculum_steps or self.attention_supervision)
+        return not (
+            self.is_taught
+            or self.curriculum_steps
+            or self.change_weight
+            or self.teacher_forcing_schedule != Forcing.CONSTANT
+        )
 
     @property
     def network_config(self) -> NetworkConfig:

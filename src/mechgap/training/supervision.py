@@ -1,42 +1,109 @@
-"""Attention as a target: an exact mechanism's α* on the graphs of a training batch.
+"""An exact mechanism as a teacher: whom each node attends to, and what it holds between hints.
 
-The program runs beside the network, in JAX, on each batch's inputs.
+The program runs beside the network, in JAX, on the inputs of each training batch.
 """
 
+from collections.abc import Mapping, Sequence
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from mechgap.network.network import Step
-from mechgap.programs.evaluation import given
+from mechgap.programs.components import Kind
+from mechgap.programs.evaluation import State, given
 from mechgap.programs.meaning import start, take_step
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 
 
-def exact_senders(program: Program, batch: Batch) -> Int[Array, "steps batch nodes"]:
-    """Whom each node attends to in each step that a network takes."""
-    known = given(program, batch.inputs, batch.inputs["pos"].dtype)
+class Taught(eqx.Module):
+    """What a mechanism does on some graphs, in every phase of every step."""
 
-    def step(state, _):
+    senders: Int[Array, "*steps phases batch nodes"]
+    """Whom each node attends to."""
+    active: Bool[Array, "*steps phases batch nodes"]
+    """Whether anyone passes its mask; those for whom nobody does attend to a default."""
+    signals: Mapping[str, Float[Array, "*steps phases batch nodes"]]
+    """What nodes hold after each phase, by name."""
+
+    def __getitem__(self, samples: Int[Array, "chosen"]) -> "Taught":
+        """Of some of the samples."""
+        return jax.tree.map(lambda x: x[:, :, samples], self)
+
+
+def begun(program: Program, inputs: Mapping[str, Array]) -> State:
+    """A mechanism's state before its first step."""
+    dtype = inputs["pos"].dtype
+    first = start(program, given(program, inputs, dtype), jnp)
+    return {name: jnp.asarray(value, dtype) for name, value in first.items()}
+
+
+def teach(
+    program: Program,
+    inputs: Mapping[str, Array],
+    state: State,
+    steps: int,
+    signals: Sequence[str] = (),
+) -> tuple[State, Taught]:
+    """What a mechanism does in its next steps, and the state that it comes to."""
+    known = given(program, inputs, inputs["pos"].dtype)
+
+    def step(state: State, _: None) -> tuple[State, Taught]:
         taken = take_step(program, known, state, jnp)
-        return taken.state, taken.phases[0].sender
+        return taken.state, Taught(
+            jnp.stack([phase.sender for phase in taken.phases]),
+            jnp.stack([phase.anyone for phase in taken.phases]),
+            {name: jnp.stack([phase.after[name] for phase in taken.phases]) for name in signals},
+        )
 
-    return jax.lax.scan(step, start(program, known, jnp), length=batch.steps)[1]
+    return jax.lax.scan(step, state, length=steps)
 
 
-def attention_error(
-    program: Program, batch: Batch, steps: Step, counted: Int[Array, ""]
-) -> Float[Array, ""]:
-    """The part of the mean of -log α̂, at the exact sender, that some samples have.
+def taught_on(program: Program, batch: Batch, signals: Sequence[str] = ()) -> Taught:
+    """What a mechanism does on a batch, from its start."""
+    return teach(program, batch.inputs, begun(program, batch.inputs), batch.steps, signals)[1]
 
-    The mean is over the steps that count (of the whole batch), nodes and heads.
-    """
-    (logits,) = jnp.unstack(steps.logits, axis=1)  # one message-passing step
-    mask = (steps.support.astype(logits.dtype) - 1.0) * 1e9
-    log_attention = jax.nn.log_softmax(logits + mask[:, :, None], axis=-1)
-    at = exact_senders(program, batch)[:, :, None, :, None]
-    error = -jnp.take_along_axis(log_attention, at, axis=-1)
-    valid = jnp.arange(batch.steps)[:, None] < batch.lengths - 1
-    error = jnp.where(valid[:, :, None, None, None], error, 0)
-    return jnp.sum(error) / (jnp.maximum(1, counted) * logits.shape[2] * batch.nodes)
+
+def attention_errors(taught: Taught, steps: Step) -> Float[Array, "steps phases batch nodes"]:
+    """-log α̂ at the exact sender, the mean over heads."""
+    mask = (steps.support.astype(steps.logits.dtype) - 1.0) * 1e9
+    log_attention = jax.nn.log_softmax(steps.logits + mask[:, None, :, None], axis=-1)
+    at = taught.senders[:, :, :, None, :, None]
+    return -jnp.mean(jnp.take_along_axis(log_attention, at, axis=-1)[..., 0], axis=3)
+
+
+class Readouts(eqx.Module):
+    """What is read of a mechanism's signals, linearly, from the hidden state. Only for training."""
+
+    weight: Float[Array, "hidden signals"]
+    bias: Float[Array, "signals"]
+
+    @staticmethod
+    def initial(key: Key[Array, ""], hidden_size: int, signals: int) -> "Readouts":
+        """Before training."""
+        scale = hidden_size**-0.5
+        return Readouts(
+            scale * jax.random.truncated_normal(key, -2.0, 2.0, (hidden_size, signals)),
+            jnp.zeros(signals),
+        )
+
+    def errors(
+        self, program: Program, taught: Taught, hidden: Float[Array, "steps phases batch nodes _"]
+    ) -> Float[Array, "steps phases batch nodes"]:
+        """The error of each signal after the phases that decide it, summed over signals.
+
+        Cross-entropy for flags, squared error for numbers and for positions that are pointed to.
+        """
+        read = hidden @ self.weight + self.bias
+        total = jnp.zeros(read.shape[:-1], read.dtype)
+        for i, (name, truth) in enumerate(taught.signals.items()):
+            guess = read[..., i]
+            if program.components[name].kind is Kind.BOOL:
+                error = jnp.logaddexp(0.0, guess) - truth * guess
+            else:
+                error = (guess - truth) ** 2
+            decides = jnp.asarray([name in phase.update for phase in program.phases])
+            total += jnp.where(decides[:, None, None], error, 0)
+        return total

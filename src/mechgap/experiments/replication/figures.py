@@ -11,7 +11,7 @@ from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.tables import (
     BF,
     BFS,
-    DFS,
+    DFS_SHORT,
     REGULARISED_BFS,
     STABILITY_ROWS,
 )
@@ -62,9 +62,9 @@ FIGURES: Sequence[PaperFigure] = (
     PaperFigure("Compiled parameters, main", "parameters_main", (BF, BFS)),
     PaperFigure("Compiled parameters, auxiliary", "parameters_auxiliary", (BF, BFS)),
     PaperFigure("Full attention over time", "attention_full", (BF, BFS)),
-    PaperFigure("Loss landscapes", "landscape_surfaces", (BF, BFS, DFS)),
-    PaperFigure("Loss landscapes as contours", "landscape_contours", (BF, BFS, DFS)),
-    PaperFigure("Flatness", "landscape_flatness", (BF, BFS, DFS)),
+    PaperFigure("Loss landscapes", "landscape_surfaces", (BF, BFS, DFS_SHORT)),
+    PaperFigure("Loss landscapes as contours", "landscape_contours", (BF, BFS, DFS_SHORT)),
+    PaperFigure("Flatness", "landscape_flatness", (BF, BFS, DFS_SHORT)),
     PaperFigure("From learned to compiled parameters", "landscape_line", (BFS,)),
     STABILITY,
 )

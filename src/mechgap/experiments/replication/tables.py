@@ -18,7 +18,9 @@ from mechgap.report.paper import CORRELATIONS
 
 BFS, BF = Population("bfs"), Population("bellman_ford")
 DFS_STEPS = 2_000
-DFS = Population("dfs", seeds=2).shortened(DFS_STEPS)
+"""Where DFS is not trained to the paper's end, which takes hours."""
+DFS = Population("dfs", seeds=2)
+DFS_SHORT = DFS.shortened(DFS_STEPS)
 BFS_THREE = Population("bfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, suffix="three_steps")
 DFS_THREE = Population(
     "dfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, suffix="three_steps"
@@ -83,7 +85,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
     {
         "baselines": AccuracyTable(
             "Replicated GATv2 baselines",
-            (Row("bfs", BFS), Row("dfs", DFS, _SHORT), Row("bellman_ford", BF)),
+            (Row("bfs", BFS), Row("dfs", DFS), Row("bellman_ford", BF)),
         ),
         "correlations": CorrelationTable(
             "Accuracy against faithfulness, learned BFS",
@@ -232,7 +234,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
         ),
         "landscapes": FlatnessTable(
             "Flatness: how much the loss rises at a distance from the parameters",
-            (BFS, BF, DFS),
+            (BFS, BF, DFS_SHORT),
             (
                 "Mean ± std over pairs of random, filter-normalised directions; radius 1 is as far "
                 "as the parameters are long. Loss on the official validation graphs, seed 0.",
@@ -269,8 +271,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             (
                 Row("bfs, 1 message-passing step per hint", BFS),
                 Row("bfs, 3 message-passing steps", BFS_THREE),
-                Row("dfs, 1 message-passing step", DFS),
-                Row("dfs, 3 message-passing steps", DFS_THREE),
+                Row("dfs, 1 message-passing step", DFS_SHORT, _SHORT),
+                Row("dfs, 3 message-passing steps", DFS_THREE, _SHORT),
             ),
             (
                 _MEASURED,
