@@ -1,5 +1,7 @@
 """Traces first, attention as a target: the parts of the loss that dm-clrs does not have."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -96,6 +98,21 @@ def test_groups_have_the_batchs_loss_and_gradient(weight, program):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
+def test_an_ignored_hint_has_no_part_in_the_loss():
+    network = Network.initial("dfs", jax.random.key(2), SMALL)
+    ignoring = Objective(ignored=("v", "d"), change_weight=0.5)
+    gradient = eqx.filter_grad(loss)(network, graphs("dfs", 4), None, ignoring)
+    for name, decoder in gradient.decoders.items():
+        reached = max(float(jnp.abs(x).max()) for x in jax.tree.leaves(decoder)) > 0
+        # What is fed goes on into later steps, through its own decoder.
+        assert reached, name
+    hard = eqx.tree_at(lambda n: n.config, network, replace(SMALL, hint_teacher_forcing=1.0))
+    gradient = eqx.filter_grad(loss)(hard, graphs("dfs", 4), jax.random.key(0), ignoring)
+    for name, decoder in gradient.decoders.items():
+        reached = max(float(jnp.abs(x).max()) for x in jax.tree.leaves(decoder)) > 0
+        assert reached == (name not in ("v", "d")), name
+
+
 @pytest.mark.slow
 def test_hints_first():
     """Before the curriculum's end no gradient reaches the output's own decoder; after it does."""
@@ -120,8 +137,14 @@ def test_hints_first():
         ("bfs", {"window": -1}, "must not be negative"),
         ("dfs", {"window": 12}, "at most 11 steps on 4 nodes; got window = 12"),
         ("dfs", {"window": 4, "hint_teacher_forcing": 1.5}, "hint_teacher_forcing"),
-        ("dfs", {"teacher_forcing_schedule": "cosine"}, "unknown schedule 'cosine'"),
+        (
+            "dfs",
+            {"teacher_forcing_schedule": "cosine"},
+            "unknown teacher_forcing_schedule 'cosine'",
+        ),
+        ("dfs", {"learning_rate_schedule": "step"}, "unknown learning_rate_schedule 'step'"),
         ("dfs", {"hidden_noise": 0.1}, "traces are whole"),
+        ("dfs", {"ignored_hints": "d,g"}, "unknown hint of dfs 'g'"),
         ("dfs", {"position_grid": 8}, "a place for each of 16 nodes; got 8"),
         ("bfs", {"clock_shift": 0.5}, "bfs has no such hint"),
         ("dfs", {"attention_supervision": 1.0}, "dfs needs 3"),

@@ -12,7 +12,7 @@ from mechgap.measures.causal import Causal, Foil
 from mechgap.measures.correlation import Correlation, Correlations
 from mechgap.measures.internal import KINDS, ROWS, stacked_parts
 from mechgap.measures.results import NetworkMeasures, Results
-from mechgap.measures.solutions import FORMS, BesidePaper, Between, Distance
+from mechgap.measures.solutions import FORMS, BesidePaper, Distance
 from mechgap.report.paper import CLUSTERS
 
 WIDE = 140
@@ -48,7 +48,7 @@ def show_measures(results: Results, folder: Path | None = None) -> None:
     _show_traces(console, results)
     _show_probes(console, results)
     _show_correlations(console, results.correlations)
-    _show_solutions(console, results.solutions)
+    _show_solutions(console, results)
     if folder is not None:
         console.print(f"\nwritten: {folder}/measures.json, {folder}/measures.safetensors")
 
@@ -272,38 +272,46 @@ DISTANCES = {
 }
 
 
-def _show_solutions(console: Console, found: Between) -> None:
+def _show_solutions(console: Console, results: Results) -> None:
     table = _table("distances", *FORMS, "the paper prints", "nearest form")
-    for label, ours, printed in distances(found):
-        near = "-"
-        if printed.nearest_form:
+    for label, ours, printed in distances(results):
+        beside = ("-", "-")
+        if printed is not None and printed.nearest_form:
             near = f"{printed.nearest_form} (ours {printed.ours_over_printed:.2g} x)"
-        values = (_value(getattr(ours, form)) for form in FORMS)
-        table.add_row(label, *values, f"{printed.printed}", near)
+            beside = (f"{printed.printed}", near)
+        table.add_row(label, *(_value(getattr(ours, form)) for form in FORMS), *beside)
     if table.row_count:
         console.print(table)
-    console.print(clusters_sentence(found))
+    console.print(clusters_sentence(results))
 
 
-def distances(found: Between) -> Iterator[tuple[str, Distance, BesidePaper]]:
-    """The distances that there are, with what they are of and what the paper prints."""
+def distances(results: Results) -> Iterator[tuple[str, Distance, BesidePaper | None]]:
+    """The distances that there are, with what they are of and what the paper prints of BFS."""
+    found = results.solutions
     for name, label in DISTANCES.items():
         ours: Distance | None = getattr(found, name)
         if ours is not None and not math.isnan(ours.l1):
             whose = f" (seed {found.closest_seed})" if name == "closest_to_compiled" else ""
-            yield label + whose, ours, found.paper[name]
+            yield label + whose, ours, found.paper[name] if is_the_papers(results) else None
 
 
-def clusters_sentence(found: Between) -> str:
+def is_the_papers(results: Results) -> bool:
+    """Whether the paper prints distances and clusters of this task: those of BFS."""
+    return results.recipe.task == "bfs"
+
+
+def clusters_sentence(results: Results) -> str:
     """How many clusters there are, and how that was decided."""
+    found = results.solutions
     told = f"{found.clusters} cluster{'s' if found.clusters != 1 else ''}"
+    theirs = f" The paper: {CLUSTERS}." if is_the_papers(results) else ""
     if math.isnan(found.one_cluster_p):
-        return f"{told}: too few seeds to look for more. The paper: {CLUSTERS}."
+        return f"{told}: too few seeds to look for more.{theirs}"
     stability = "" if math.isnan(found.stability) else f", stability {found.stability:.2f}"
     return (
         f"{told}: a single Gaussian cloud has as large a silhouette ({found.silhouette:.2f}"
         f"{stability}) with p = {found.one_cluster_p:.2f}. A dendrogram's default cut gives "
-        f"{found.clusters_at_default_cut}. The paper: {CLUSTERS}."
+        f"{found.clusters_at_default_cut}.{theirs}"
     )
 
 

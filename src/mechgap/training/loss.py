@@ -36,6 +36,8 @@ class Objective(eqx.Module):
     """Times the error of what is read of the mechanism's signals."""
     change_weight: float = eqx.field(static=True, default=0.0)
     """Times the error of hints where they change."""
+    ignored: tuple[str, ...] = eqx.field(static=True, default=())
+    """Hints whose error does not count."""
     forcing: Float[Array, ""] | None = None
     """The probability of the true hint; None for the configuration's."""
 
@@ -66,7 +68,8 @@ class Counts(eqx.Module):
             active = jnp.sum(taught.active & lesson.counted[:, None, :, None], axis=(0, 2, 3))
         changes = {}
         if objective.change_weight:
-            changes = {f.name: jnp.sum(_changes(f, lesson)) for f in _changing(lesson)}
+            told = _changing(lesson, objective)
+            changes = {f.name: jnp.sum(_changes(f, lesson)) for f in told}
         return Counts(
             samples=batch.size if whole else jnp.maximum(1, jnp.sum(lesson.ending)),
             hints=jnp.sum(jnp.maximum(0, jnp.minimum(batch.lengths - 1, batch.steps))),
@@ -189,12 +192,12 @@ def _loss(
         begin=lesson.begin,
         forcing=objective.forcing,
     )
-    total = _prediction_error(network, lesson, predicted, objective.output_weight, counts)
+    total = _prediction_error(network, lesson, predicted, objective, counts)
     if lesson.taught is not None and predicted.steps is not None:
         total += _teaching_error(
             lesson, lesson.taught, predicted.steps, readouts, objective, counts
         )
-    for f in _changing(lesson) if objective.change_weight else ():
+    for f in _changing(lesson, objective) if objective.change_weight else ():
         error = jnp.where(_changes(f, lesson), _hint_errors(f, lesson.batch, predicted), 0)
         total += objective.change_weight * jnp.sum(error) / jnp.maximum(1, counts.changes[f.name])
     return total, predicted.end
@@ -203,14 +206,14 @@ def _loss(
 def prediction_error(network: Network, batch: Batch, predicted: Unrolled) -> Float[Array, ""]:
     """dm-clrs's loss of predictions that were made already."""
     lesson = Lesson(batch)
-    return _prediction_error(network, lesson, predicted, None, Counts.of(lesson, PLAIN))
+    return _prediction_error(network, lesson, predicted, PLAIN, Counts.of(lesson, PLAIN))
 
 
 def _prediction_error(
     network: Network,
     lesson: Lesson,
     predicted: Unrolled,
-    output_weight: Float[Array, ""] | None,
+    objective: Objective,
     counts: Counts,
 ) -> Float[Array, ""]:
     batch = lesson.batch
@@ -220,10 +223,10 @@ def _prediction_error(
         if lesson.begin is not None:
             error = jnp.where(_wide(lesson.ending, error), error, 0)
         total += jnp.sum(error) / (counts.samples * _things(error, 1))
-    if output_weight is not None:
-        total *= output_weight
+    if objective.output_weight is not None:
+        total *= objective.output_weight
     if network.config.decodes_hints:
-        for f in network.task.hints:
+        for f in _told(lesson, objective):
             error = _hint_errors(f, batch, predicted)
             error = jnp.where(_wide(lesson.counted[: len(error)], error), error, 0)
             total += jnp.sum(error) / jnp.maximum(1, counts.hints * _things(error, 2))
@@ -252,9 +255,14 @@ def _teaching_error(
     return total
 
 
-def _changing(lesson: Lesson) -> tuple[Feature, ...]:
-    """The hints that can be said to change: those that are no numbers."""
-    return tuple(f for f in lesson.batch.task.hints if f.type is not Type.SCALAR)
+def _told(lesson: Lesson, objective: Objective) -> list[Feature]:
+    """The hints whose error counts."""
+    return [f for f in lesson.batch.task.hints if f.name not in objective.ignored]
+
+
+def _changing(lesson: Lesson, objective: Objective) -> list[Feature]:
+    """Of these, those that can be said to change: no numbers."""
+    return [f for f in _told(lesson, objective) if f.type is not Type.SCALAR]
 
 
 def _changes(feature: Feature, lesson: Lesson) -> Bool[Array, "steps batch ..."]:

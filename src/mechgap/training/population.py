@@ -32,7 +32,7 @@ from mechgap.training.loss import (
     prepared_loss_and_gradient,
     window_loss_and_gradient,
 )
-from mechgap.training.recipe import Forcing, Recipe, Regularizer
+from mechgap.training.recipe import Forcing, LearningRate, Recipe, Regularizer
 from mechgap.training.start import starting_network
 from mechgap.training.streams import Stream, noisy
 from mechgap.training.supervision import Readouts, taught_on
@@ -134,9 +134,11 @@ def _first_streams(recipe: Recipe, network: Network, seed: Int[Array, ""]) -> tu
 
 def optimizer(recipe: Recipe) -> optax.GradientTransformation:
     """Clipping, then Adam, as in dm-clrs."""
-    clip = recipe.grad_clip_max_norm
+    clip, rate = recipe.grad_clip_max_norm, recipe.learning_rate
     steps = [optax.clip_by_global_norm(clip)] if clip else []
-    return optax.chain(*steps, optax.adam(recipe.learning_rate))
+    if recipe.learning_rate_schedule == LearningRate.COSINE:
+        rate = optax.cosine_decay_schedule(rate, recipe.train_steps, alpha=0.01)
+    return optax.chain(*steps, optax.adam(rate))
 
 
 def advance(
@@ -268,6 +270,7 @@ def objective(recipe: Recipe, step: Int[Array, ""]) -> Objective:
         active_weight=recipe.active_supervision,
         state_weight=recipe.state_supervision,
         change_weight=recipe.change_weight,
+        ignored=recipe.ignored,
         forcing=forcing,
     )
 

@@ -34,6 +34,14 @@ class Regularizer(StrEnum):
     """The sum of their absolute values."""
 
 
+class LearningRate(StrEnum):
+    """How the learning rate changes in training."""
+
+    CONSTANT = "constant"
+    COSINE = "cosine"
+    """Half a cosine from `learning_rate` to a hundredth of it at the last step."""
+
+
 class Forcing(StrEnum):
     """How the probability of the true hint changes in training."""
 
@@ -60,6 +68,9 @@ class Recipe:
     test_graphs: str = _about(ER, "Kind of test graphs; er for the official ones.")
     batch_size: int = _about(32, "Graphs per batch.")
     learning_rate: float = _about(1e-4, "Adam's; dm-clrs's own default is 1e-3.")
+    learning_rate_schedule: str = _about(
+        LearningRate.CONSTANT, "constant, or cosine: falls to a hundredth at the last step."
+    )
     grad_clip_max_norm: float = _about(1.0, "Largest norm of a gradient; 0 for no clipping.")
     eval_every: int = _about(50, "Steps between validations.")
     test_every: int = _about(500, "Steps between tests, which are recorded and never selected by.")
@@ -98,6 +109,7 @@ class Recipe:
     change_weight: float = _about(
         0.0, "Weight of one more loss on hints (but numbers) where they change."
     )
+    ignored_hints: str = _about("", "Hints whose error does not count, such as d,f,v.")
     window: int = _about(
         0, "Hint steps that are learned at once, the hidden state carried on; 0 for whole traces."
     )
@@ -189,6 +201,10 @@ class Recipe:
                 f"position_grid must have a place for each of {max(self.train_lengths)} nodes; got "
                 f"{self.position_grid}"
             )
+        hints = [f.name for f in self.posed.hints]
+        for name in self.ignored:
+            if name not in hints:
+                raise unknown(f"hint of {self.task}", name, hints)
         if self.clock_shift and clock_of(self.posed) is None:
             raise InvalidInput(f"clock_shift needs a clock, and {self.task} has no such hint")
 
@@ -249,8 +265,12 @@ class Recipe:
             )
 
     def _check_window(self) -> None:
-        if self.teacher_forcing_schedule not in set(Forcing):
-            raise unknown("schedule", self.teacher_forcing_schedule, [str(f) for f in Forcing])
+        for name, known in (
+            ("teacher_forcing_schedule", Forcing),
+            ("learning_rate_schedule", LearningRate),
+        ):
+            if getattr(self, name) not in set(known):
+                raise unknown(name, getattr(self, name), [str(each) for each in known])
         if self.hidden_noise and not self.window:
             raise InvalidInput(
                 f"hidden_noise is {self.hidden_noise} but traces are whole. Give a window"
@@ -287,9 +307,12 @@ class Recipe:
         """What is supervised of that program's state."""
         if not self.state_supervision or self.mechanism is None:
             return ()
-        if not self.supervised_signals:
-            return self.mechanism.signals
-        return tuple(name.strip() for name in self.supervised_signals.split(","))
+        return _names(self.supervised_signals) or self.mechanism.signals
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The hints whose error does not count."""
+        return _names(self.ignored_hints)
 
     @property
     def has_plain_loss(self) -> bool:
@@ -298,6 +321,7 @@ class Recipe:
             self.is_taught
             or self.curriculum_steps
             or self.change_weight
+            or self.ignored_hints
             or self.teacher_forcing_schedule != Forcing.CONSTANT
         )
 
@@ -384,6 +408,15 @@ def make_recipe(
     found, program = find_task(task)
     text = "" if program is None else json.dumps(program_data(program), ensure_ascii=False)
     return recipe_from(values, task=found.name, program=text)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names with commas between them.
+
+    >>> _names("found, target")
+    ('found', 'target')
+    """
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 @cache

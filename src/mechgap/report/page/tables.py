@@ -19,6 +19,7 @@ from mechgap.report.measures import (
     correlation_cells,
     distances,
     foil_name,
+    is_the_papers,
     patched,
     people,
     percent,
@@ -100,16 +101,19 @@ def along(results: Results, snapshots: Sequence[Snapshot]) -> str:
 def solutions(results: Results) -> str:
     """Distances between seeds and to the compiled network, and how many clusters there are."""
     rows = []
-    for label, ours, printed in distances(results.solutions):
+    for label, ours, printed in distances(results):
         values = [f"{getattr(ours, form):.4f}" for form in FORMS]
-        rows.append((label, [*values, str(printed.printed), printed.nearest_form or "-"]))
+        beside = [str(printed.printed), printed.nearest_form or "-"] if printed else []
+        rows.append((label, [*values, *beside]))
     if not rows:
         return ""
-    head = ["distance", *FORMS, "the paper prints", "nearest in form"]
-    clusters = (
-        f"{clusters_sentence(results.solutions)} The paper's two numbers cannot come from one "
-        "normalisation: rows of attention sum to 1, so its formula is at most 2/n."
-    )
+    head, clusters = ["distance", *FORMS], clusters_sentence(results)
+    if is_the_papers(results):
+        head += ["the paper prints", "nearest in form"]
+        clusters += (
+            " The paper's two numbers cannot come from one normalisation: rows of attention sum "
+            "to 1, so its formula is at most 2/n."
+        )
     return table(head, rows) + f'<p class="quiet">{escape(clusters)}</p>'
 
 
