@@ -26,6 +26,7 @@ def told_rightly(batch):
 def test_the_truth_never_breaks(task):
     batch = sample(task, jax.random.key(0), batch_size=8, nodes=7)
     found = breaking(batch, told_rightly(batch))
+    assert found is not None
     assert found.unbroken == 1
     assert np.isnan(found.step)
     assert (found.along == 1).all()
@@ -41,6 +42,7 @@ def test_the_first_wrong_step_and_the_hints_that_are_wrong_in_it():
     told["u"] = told["u"].at[3, 2].multiply(-1)
     told["pi_h"] = told["pi_h"].at[3, 2, 0].multiply(-1)
     found = breaking(batch, told)
+    assert found is not None
     assert found.unbroken == 0.5
     assert found.step == 4
     assert found.hints == {
@@ -58,4 +60,17 @@ def test_what_comes_after_the_end_does_not_count():
         name: jnp.where(after.reshape(*after.shape, *[1] * (x.ndim - 2)), -x - 1, x)
         for name, x in told.items()
     }
-    assert breaking(batch, spoilt).unbroken == 1
+    found = breaking(batch, spoilt)
+    assert found is not None
+    assert found.unbroken == 1
+
+
+def test_hints_that_nobody_claims_are_left_out():
+    batch = sample("dfs", jax.random.key(0), batch_size=4, nodes=5)
+    told = told_rightly(batch)
+    told["v"] = -told["v"]
+    broken, whole = breaking(batch, told), breaking(batch, told, ["v"])
+    assert broken is not None
+    assert whole is not None
+    assert (broken.unbroken, whole.unbroken) == (0, 1)
+    assert breaking(batch, told, [f.name for f in batch.task.hints]) is None

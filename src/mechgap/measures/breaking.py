@@ -1,9 +1,10 @@
 """Where a run first goes wrong: until which step every hint is right, and which is not then.
 
-Hints that are numbers are left out: how far one may be off is a matter of margins.
+Hints that are numbers are left out (how far one may be off is a matter of margins), and so are
+those that the exact mechanism does not claim.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -34,16 +35,24 @@ class Breaking:
     """Share of graphs that are right up to each tenth of their trace."""
 
 
-def breaking(batch: Batch, predictions: Mapping[str, Array]) -> Breaking:
-    """Of raw hint predictions ``[steps, batch, …]`` (masks by the more likely answer)."""
-    right = {name: np.asarray(hit) for name, hit in _right(batch, dict(predictions)).items()}
+def breaking(
+    batch: Batch, predictions: Mapping[str, Array], without: Collection[str] = ()
+) -> Breaking | None:
+    """Of raw hint predictions ``[steps, batch, …]`` (masks by the more likely answer).
+
+    None where no hint is left `without` some.
+    """
+    found = _right(batch, dict(predictions))
+    right = {name: np.asarray(hit) for name, hit in found.items() if name not in without}
+    if not right or batch.max_hints < 2:
+        return None
     lengths = np.asarray(batch.lengths) - 1
     counted = np.arange(batch.max_hints - 1)[:, None] < lengths
     wrong = counted & ~np.logical_and.reduce(list(right.values()))
     breaks = wrong.any(axis=0)
     first: Int[np.ndarray, "batch"] = np.where(breaks, wrong.argmax(axis=0), lengths)
     at = np.flatnonzero(breaks)
-    reached = first / np.maximum(1, lengths)
+    reached = np.where(breaks, first / np.maximum(1, lengths), 1)
     return Breaking(
         unbroken=float(1 - breaks.mean()),
         step=float(np.median(first[at])) if at.size else float("nan"),

@@ -17,6 +17,7 @@ from safetensors.numpy import load as load_tensors
 
 from mechgap.display import html_table
 from mechgap.errors import InvalidInput
+from mechgap.measures.breaking import Breaking
 from mechgap.measures.causal import Causal
 from mechgap.measures.correlation import Correlations
 from mechgap.measures.external import External
@@ -51,6 +52,8 @@ class NetworkMeasures:
     """By data set (`test`, `long`) and exact mechanism."""
     traces: Mapping[str, External]
     """External measure on train, validation and test; empty without hints."""
+    breaking: Breaking | None = None
+    """Where runs over the test graphs first go wrong; None without hints."""
     deep: Seen | None = None
     """On the deep graphs; None for attention that no network has."""
     causal: Causal | None = None

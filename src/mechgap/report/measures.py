@@ -218,7 +218,27 @@ def _show_traces(console: Console, results: Results) -> None:
             *(percent([e.hints[h] for e in each]) for h in hints),
         )
     console.print(table)
+    if sentence := breaking_sentence(results):
+        console.print(sentence)
     console.print()
+
+
+def breaking_sentence(results: Results) -> str:
+    """How far runs go before they are wrong; empty where that is not known."""
+    each = [network.breaking for network in results.networks if network.breaking is not None]
+    if not each:
+        return ""
+    whole = f"every hint right to the end on {percent([b.unbroken for b in each])} of the graphs"
+    broken = [b for b in each if b.unbroken < 1]
+    if not broken:
+        return f"{whole}."
+    names = list(broken[0].hints)
+    first = max(names, key=lambda name: sum(b.hints[name] for b in broken))
+    return (
+        f"{whole}; others are wrong first at step {np.median([b.step for b in broken]):.0f} of "
+        f"{broken[0].steps} (median), most often {first} "
+        f"({percent([b.hints[first] for b in broken])})."
+    )
 
 
 def _show_probes(console: Console, results: Results) -> None:

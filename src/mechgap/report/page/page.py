@@ -87,7 +87,7 @@ def page(
         "<h2>Accuracy and faithfulness</h2>",
         f'<div class="pair">{_figures(drawn, "internal", "external")}</div>',
         tables.correlations(results, snapshots),
-        _figures(drawn, "trace"),
+        _figures(drawn, "trace") + tables.breaking(results),
         _section("Along training", _figures(drawn, "along") + tables.along(results, snapshots)),
         _section("Between solutions", _figures(drawn, "solutions") + tables.solutions(results)),
         _section("The loss around it", _figures(drawn, "landscape")),

@@ -15,6 +15,7 @@ from mechgap.report.measures import (
     FOIL_COLUMNS,
     PERCENTAGES,
     UNDER,
+    breaking_sentence,
     clusters_sentence,
     correlation_cells,
     distances,
@@ -96,6 +97,12 @@ def along(results: Results, snapshots: Sequence[Snapshot]) -> str:
         else ""
     )
     return table(head, rows) + f'<p class="quiet">{escape(note)}</p>'
+
+
+def breaking(results: Results) -> str:
+    """How far runs go before they are wrong, in a sentence."""
+    told = breaking_sentence(results)
+    return f'<p class="quiet">{escape(told[0].upper() + told[1:])}</p>' if told else ""
 
 
 def solutions(results: Results) -> str:
