@@ -106,8 +106,8 @@ def test_an_ignored_hint_has_no_part_in_the_loss():
         reached = max(float(jnp.abs(x).max()) for x in jax.tree.leaves(decoder)) > 0
         # What is fed goes on into later steps, through its own decoder.
         assert reached, name
-    hard = eqx.tree_at(lambda n: n.config, network, replace(SMALL, hint_teacher_forcing=1.0))
-    gradient = eqx.filter_grad(loss)(hard, graphs("dfs", 4), jax.random.key(0), ignoring)
+    forced = Network.initial("dfs", jax.random.key(2), replace(SMALL, hint_teacher_forcing=1.0))
+    gradient = eqx.filter_grad(loss)(forced, graphs("dfs", 4), jax.random.key(0), ignoring)
     for name, decoder in gradient.decoders.items():
         reached = max(float(jnp.abs(x).max()) for x in jax.tree.leaves(decoder)) > 0
         assert reached == (name not in ("v", "d")), name
