@@ -103,6 +103,12 @@ class Task:
         return self.hints_per_node * nodes + self.more_hints
 
     @property
+    def has_clock(self) -> bool:
+        """Whether a hint counts the time of the whole graph."""
+        kinds = [(f.location, f.type) for f in self.hints]
+        return (Location.GRAPH, Type.SCALAR) in kinds
+
+    @property
     def inputs(self) -> tuple[Feature, ...]:
         """What the network is given before the first step."""
         return self.stage(Stage.INPUT)

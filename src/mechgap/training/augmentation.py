@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from mechgap.tasks.batch import Batch
-from mechgap.tasks.specs import Feature, Location, Task, Type
+from mechgap.tasks.specs import Feature, Location, Type
 
 
 def on_a_grid(batch: Batch, key: Key[Array, ""], cells: int) -> Batch:
@@ -31,12 +31,6 @@ def on_a_grid(batch: Batch, key: Key[Array, ""], cells: int) -> Batch:
     return Batch(
         batch.task, {**batch.inputs, "pos": pos}, batch.hints, batch.outputs, batch.lengths
     )
-
-
-def clock_of(task: Task) -> Feature | None:
-    """The hint that counts the time of the whole graph, if the task has one."""
-    scalars = (f for f in task.hints if f.type is Type.SCALAR)
-    return next((f for f in scalars if f.location is Location.GRAPH), None)
 
 
 def with_shifted_clocks(batch: Batch, key: Key[Array, ""], most: float) -> Batch:

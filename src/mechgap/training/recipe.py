@@ -22,7 +22,6 @@ from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
 from mechgap.tasks.kinds import ER, KINDS, kinds_of
 from mechgap.tasks.specs import Task, get_task
-from mechgap.training.augmentation import clock_of
 
 
 class Regularizer(StrEnum):
@@ -205,7 +204,7 @@ class Recipe:
         for name in self.ignored:
             if name not in hints:
                 raise unknown(f"hint of {self.task}", name, hints)
-        if self.clock_shift and clock_of(self.posed) is None:
+        if self.clock_shift and not self.posed.has_clock:
             raise InvalidInput(f"clock_shift needs a clock, and {self.task} has no such hint")
 
     @property
