@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from mechgap.programs.components import Bool, Class, Float, Kind, Pointer
 from mechgap.programs.conclusions import becomes, first, grows
-from mechgap.programs.depth_first import dfs, pi
+from mechgap.programs.depth_first import dfs, dfs_parent, pi
 from mechgap.programs.evaluation import pointed
 from mechgap.programs.expressions import edge, equal, init, other, self, where
 from mechgap.programs.interpreter import interpret
@@ -23,10 +23,10 @@ from mechgap.tasks.sampling import sample
 CLAIMED = [name for name in dfs.hints if name not in dfs.unclaimed]
 
 
-def assert_traced(batch):
+def assert_traced(batch, program=dfs):
     """The interpreter has every claimed hint of every step, and the output."""
     inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
-    run = interpret(dfs, inputs, batch.steps)
+    run = interpret(program, inputs, batch.steps)
     for name in CLAIMED:
         component, truth = dfs.hints[name], np.asarray(batch.hints[name])
         state = run.states[component.name][: len(truth)]
@@ -43,17 +43,37 @@ def assert_traced(batch):
     return run
 
 
+@pytest.mark.parametrize("program", [dfs, dfs_parent], ids=lambda p: p.name)
 @pytest.mark.parametrize("split", ["validation", "test"])
-def test_dfs_agrees_with_the_official_traces(split):
-    run = assert_traced(official("dfs", split))
+def test_dfs_agrees_with_the_official_traces(program, split):
+    run = assert_traced(official("dfs", split), program)
     assert not run.shared.any()
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 9).flatmap(lambda n: arrays(bool, (n, n))))
-def test_dfs_agrees_with_clrs_on_any_graph(edges):
-    run = assert_traced(from_graphs("dfs", edges.astype(float)))
+@given(st.integers(1, 9).flatmap(lambda n: arrays(bool, (n, n))), st.sampled_from([dfs, dfs_parent]))
+def test_dfs_agrees_with_clrs_on_any_graph(edges, program):
+    run = assert_traced(from_graphs("dfs", edges.astype(float)), program)
     assert not run.shared.any()  # what the compiler's constructions rest on: one node at a time
+
+
+def test_in_dfs_parent_nobody_looks_for_itself():
+    """Whoever attends to itself points to itself, or is the root that has just finished."""
+    batch = sample("dfs", jax.random.key(0), batch_size=16, nodes=12)
+    run = assert_traced(batch, dfs_parent)
+    pos = np.asarray(batch.inputs["pos"]).astype(float)
+    parents = np.repeat(pointed(run.states["pi"], pos)[:-1], 3, axis=0)
+    own = np.arange(batch.nodes)
+    assert (parents[run.senders == own] == np.broadcast_to(own, parents.shape)[run.senders == own]).all()
+
+
+def test_a_signal_is_held_until_it_was_read_for_the_last_time():
+    held = {name: "".join("·*"[k] for k in dfs.held_after(name)) for name in dfs.set_by_phases}
+    assert held == {
+        **{"pi": "***", "active": "**·", "discover": "***", "finished": "·**"},
+        **{"found": "·*·", "target": "·*·"},  # set by choose, read by enter
+        **{"here": "··*", "rooted": "··*", "entered": "··*"},  # set by enter, concluded from
+    }
 
 
 def test_attention_follows_edges_or_the_parent():

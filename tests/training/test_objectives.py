@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import expit, log_softmax
 
 from mechgap.errors import InvalidInput
 from mechgap.measures.reference import compile_reference
@@ -20,7 +21,7 @@ from mechgap.training.lesson import Lesson, groups_by_length
 from mechgap.training.loss import Objective, loss, loss_and_gradient
 from mechgap.training.population import initial, objective
 from mechgap.training.recipe import make_recipe
-from mechgap.training.supervision import taught_on
+from mechgap.training.supervision import Readouts, taught_on
 
 SMALL = NetworkConfig(hidden_size=8)
 
@@ -29,7 +30,7 @@ def graphs(task, nodes=9):
     return sample(task, jax.random.key(3), batch_size=16, nodes=nodes)
 
 
-@pytest.mark.parametrize("name", ["bfs", "bfs_parent", "bellman_ford", "dfs", "dijkstra"])
+@pytest.mark.parametrize("name", ["bfs", "bfs_parent", "bellman_ford", "dfs_parent", "dijkstra"])
 def test_the_program_runs_in_jax_as_in_numpy(name):
     program = LIBRARY[name]
     batch = graphs(program.task, 16)
@@ -69,6 +70,32 @@ def test_a_compiled_network_has_no_attention_error():
     plain = loss(compiled.network, batch)
     with_it = loss(compiled.network, batch, objective=Objective(None, compiled.program, 1.0))
     assert float(with_it - plain) == pytest.approx(0.0, abs=1e-5)
+
+
+def test_what_is_read_of_signals():
+    """Against SciPy, one node at a time: a pointer is a choice among nodes by nearness."""
+    program, names = LIBRARY["dfs"], ("found", "target")
+    batch = graphs("dfs", 5)
+    taught = taught_on(program, batch, names)
+    rng = np.random.default_rng(0)
+    readouts = Readouts(
+        *(jnp.asarray(rng.normal(size=shape), jnp.float32) for shape in ((4, 2), 2, 2))
+    )
+    hidden = rng.normal(size=(*taught.senders.shape, 4)).astype(np.float32)
+    pos = np.asarray(batch.inputs["pos"])
+    found = np.asarray(readouts.errors(program, taught, jnp.asarray(hidden), jnp.asarray(pos)))
+    read = hidden @ np.asarray(readouts.weight) + np.asarray(readouts.bias)
+    sharpness = np.exp(float(readouts.sharpness[1]))
+    flags, targets = (np.asarray(taught.signals[name]) for name in names)
+    for at in np.ndindex(*found.shape):
+        _, phase, sample, _ = at
+        expected = 0.0
+        if phase == 1:  # choose sets both, and only enter reads them
+            flag, position = read[at]
+            to = int(np.argmin(np.abs(pos[sample] - targets[at])))
+            chances = log_softmax(-sharpness * np.abs(position - pos[sample]))
+            expected = -np.log(expit(flag if flags[at] else -flag)) - chances[to]
+        assert found[at] == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -133,14 +133,12 @@ def test_only_ended_traces_begin_anew():
 def test_positions_on_a_grid():
     batch = sample("dfs", jax.random.key(0), batch_size=400, nodes=8)
     pos = np.asarray(on_a_grid(batch, jax.random.key(1), 64).inputs["pos"])
-    moved = (pos * 64 == np.round(pos * 64)).all(axis=-1)
-    assert 0.4 < moved.mean() < 0.6
+    assert (pos * 64 == np.round(pos * 64)).all()
     assert (np.diff(pos) > 0).all()
-    assert (pos[~moved] == np.asarray(batch.inputs["pos"])[~moved]).all()
-    width = 64 * (pos[moved, -1] - pos[moved, 0]) + 1
+    width = 64 * (pos[:, -1] - pos[:, 0]) + 1
     assert width.min() < 12
     assert width.max() > 52
-    assert pos[moved].max() <= 63 / 64
+    assert pos.max() <= 63 / 64
 
 
 def test_a_clock_that_began_earlier():

@@ -6,6 +6,8 @@ which CLRS's loop variable `v` is left at when a node finishes, sees itself when
 last.
 """
 
+from dataclasses import replace
+
 from mechgap.lang import (
     Bool,
     Choice,
@@ -99,6 +101,22 @@ dfs = Program(
 )
 """Depth-first search with one active node, which enters its lowest white out-neighbour or
 finishes. A new root needs no message: it is the choice of the lowest white node."""
+
+dfs_parent = replace(
+    dfs,
+    name="dfs_parent",
+    phases=(
+        replace(
+            return_,
+            otherwise=self.pi,
+            update={**return_.update, "active": self.discover | other.finished & self.grey},
+        ),
+        replace(choose, otherwise=self.pi),
+        dfs.phases[-1],
+    ),
+)
+"""The same, but whoever is not addressed looks at its parent in every phase. A parent is a feature
+of an edge, so nobody has to find itself among its neighbours, or to know which phase it is."""
 
 dfs_full = Program(
     name="dfs_full",

@@ -16,7 +16,7 @@ from mechgap.lang import (
     self,
     zero,
 )
-from mechgap.programs.depth_first import dfs, dfs_full
+from mechgap.programs.depth_first import dfs, dfs_full, dfs_parent
 from mechgap.programs.posing import ProgramTracer, posed
 from mechgap.programs.program import Program
 from mechgap.programs.queues import dijkstra, mst_prim
@@ -119,7 +119,7 @@ LIBRARY: Mapping[str, Program] = MappingProxyType(
         program.name: program
         for program in (
             *(bfs, bfs_parent, bellman_ford),
-            *(reachability, smallest_label, strongest_neighbour, dfs, dfs_full),
+            *(reachability, smallest_label, strongest_neighbour, dfs, dfs_parent, dfs_full),
             *(topological_sort, dijkstra, mst_prim),
         )
     }
@@ -137,7 +137,7 @@ def mechanisms(task: Task | str) -> tuple[Program, ...]:
     >>> [program.name for program in mechanisms("bfs")]
     ['bfs', 'bfs_parent']
     >>> [program.name for program in mechanisms("dfs")]
-    ['dfs']
+    ['dfs', 'dfs_parent']
     """
     task = get_task(task)
     if isinstance(task.tracer, ProgramTracer):

@@ -103,8 +103,12 @@ class Program:
     def signals(self) -> tuple[str, ...]:
         """What phases set that is no hint."""
         hints = {component.name for component in self.hints.values()}
-        named = (component.name for component in self.hidden)
-        return tuple(n for n in named if n not in hints and self.set_in(n) is not None)
+        return tuple(name for name in self.set_by_phases if name not in hints)
+
+    @property
+    def set_by_phases(self) -> tuple[str, ...]:
+        """What phases set, in the order of the state."""
+        return tuple(c.name for c in self.hidden if self.set_in(c.name) is not None)
 
     @property
     def is_short(self) -> bool:
@@ -135,6 +139,18 @@ class Program:
         """The phase that sets a component; None for what is concluded."""
         return next((i for i, phase in enumerate(self.phases) if name in phase.update), None)
 
+    def held_after(self, name: str) -> tuple[bool, ...]:
+        """After which phases a component that a phase sets is still needed: until the last that
+        reads it, in this step or in the next, or to the step's end if something is concluded."""
+        phases = len(self.phases)
+        reads = [_reads(phase) for phase in self.phases]
+        set_in = self.set_in(name)
+        assert set_in is not None
+        concluded = any(_names_of(e, name) for c in self.conclude.values() for e in parts(c))
+        ages = [age for age in range(1, phases + 1) if name in reads[(set_in + age) % phases]]
+        last = max([1, *ages, *([phases - set_in] if concluded else [])])
+        return tuple((k - set_in) % phases < last for k in range(phases))
+
     def fed_back(self, name: str) -> bool:
         """Whether a component is a hint that is claimed, and so comes back in the next step."""
         claimed = (c.name for hint, c in self.hints.items() if hint not in self.unclaimed)
@@ -151,6 +167,17 @@ class Program:
             yield from phase.update.values()
         for conclusion in self.conclude.values():
             yield from parts(conclusion)
+
+
+def _names_of(expression: Expression, name: str) -> bool:
+    return any(isinstance(part, Name) and part.name == name for part in expression.walk())
+
+
+def _reads(phase: Phase) -> set[str]:
+    """The names of what a phase reads."""
+    read = [phase.select.expression, *phase.update.values()]
+    read += [e for e in (phase.mask, phase.otherwise) if isinstance(e, Expression)]
+    return {part.name for e in read for part in e.walk() if isinstance(part, Name)}
 
 
 def GraphProgram(

@@ -13,12 +13,12 @@ from mechgap.tasks.specs import Feature, Location, Type
 
 
 def on_a_grid(batch: Batch, key: Key[Array, ""], cells: int) -> Batch:
-    """Half of the graphs with positions ``i / cells``, as larger graphs have them.
+    """The graphs with positions ``i / cells``, as larger graphs have them.
 
     Their nodes lie in a stretch of the grid that is anything from as short as can be to all of it.
     """
     size, nodes = batch.size, batch.nodes
-    which, low, width, chosen = jax.random.split(key, 4)
+    low, width, chosen = jax.random.split(key, 3)
     first = jax.random.randint(low, (size, 1), 0, cells - nodes + 1)
     last = jax.random.randint(width, (size, 1), first + nodes, cells + 1)
     cell = jnp.arange(cells)
@@ -26,10 +26,8 @@ def on_a_grid(batch: Batch, key: Key[Array, ""], cells: int) -> Batch:
     order = jnp.where(inside, jax.random.uniform(chosen, (size, cells)), 2.0)
     taken = jnp.sort(jnp.argsort(order, axis=-1)[:, :nodes], axis=-1)
     grid = (taken / cells).astype(batch.inputs["pos"].dtype)
-    is_moved = jax.random.bernoulli(which, 0.5, (size, 1))
-    pos = jnp.where(is_moved, grid, batch.inputs["pos"])
     return Batch(
-        batch.task, {**batch.inputs, "pos": pos}, batch.hints, batch.outputs, batch.lengths
+        batch.task, {**batch.inputs, "pos": grid}, batch.hints, batch.outputs, batch.lengths
     )
 
 

@@ -250,7 +250,8 @@ def _teaching_error(
         active = jnp.sum(jnp.where(counted & taught.active, attention, 0), axis=(0, 2, 3))
         total += objective.active_weight * jnp.sum(active / jnp.maximum(1, counts.active))
     if readouts is not None and objective.mechanism is not None:
-        signals = readouts.errors(objective.mechanism, taught, steps.hidden)
+        pos = lesson.batch.inputs["pos"]
+        signals = readouts.errors(objective.mechanism, taught, steps.hidden, pos)
         total += objective.state_weight * jnp.sum(jnp.where(counted, signals, 0)) / rows
     return total
 

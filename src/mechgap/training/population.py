@@ -138,6 +138,8 @@ def optimizer(recipe: Recipe) -> optax.GradientTransformation:
     steps = [optax.clip_by_global_norm(clip)] if clip else []
     if recipe.learning_rate_schedule == LearningRate.COSINE:
         rate = optax.cosine_decay_schedule(rate, recipe.train_steps, alpha=0.01)
+    elif recipe.learning_rate_schedule == LearningRate.EXPONENTIAL:
+        rate = optax.exponential_decay(rate, recipe.train_steps, 0.01)
     return optax.chain(*steps, optax.adam(rate))
 
 

@@ -39,6 +39,8 @@ class LearningRate(StrEnum):
     CONSTANT = "constant"
     COSINE = "cosine"
     """Half a cosine from `learning_rate` to a hundredth of it at the last step."""
+    EXPONENTIAL = "exponential"
+    """By the same factor in every step, to a hundredth of `learning_rate` at the last step."""
 
 
 class Forcing(StrEnum):
@@ -68,14 +70,14 @@ class Recipe:
     batch_size: int = _about(32, "Graphs per batch.")
     learning_rate: float = _about(1e-4, "Adam's; dm-clrs's own default is 1e-3.")
     learning_rate_schedule: str = _about(
-        LearningRate.CONSTANT, "constant, or cosine: falls to a hundredth at the last step."
+        LearningRate.CONSTANT, "constant; cosine or exponential: falls to a hundredth at the last step."
     )
     grad_clip_max_norm: float = _about(1.0, "Largest norm of a gradient; 0 for no clipping.")
     eval_every: int = _about(50, "Steps between validations.")
     test_every: int = _about(500, "Steps between tests, which are recorded and never selected by.")
     random_pos: bool = _about(True, "Random node positions in training and validation.")
     position_grid: int = _about(
-        0, "Half of the training graphs have positions i/this, as larger graphs do; 0 for none."
+        0, "Training graphs have positions i/this, as larger graphs do; 0 for none."
     )
     clock_shift: float = _about(0.0, "Clocks of training traces begin at a random time up to this.")
     length_generalize: bool = _about(
@@ -253,7 +255,7 @@ class Recipe:
         if not self.state_supervision:
             return
         assert self.mechanism is not None
-        there = self.mechanism.signals
+        there = self.mechanism.set_by_phases
         for name in self.signals:
             if name not in there:
                 raise unknown(f"signal of {self.mechanism.name}", name, there)

@@ -79,6 +79,8 @@ class Readouts(eqx.Module):
 
     weight: Float[Array, "hidden signals"]
     bias: Float[Array, "signals"]
+    sharpness: Float[Array, "signals"]
+    """The logarithm of how sharply a position that is read tells nodes apart."""
 
     @staticmethod
     def initial(key: Key[Array, ""], hidden_size: int, signals: int) -> "Readouts":
@@ -86,24 +88,36 @@ class Readouts(eqx.Module):
         scale = hidden_size**-0.5
         return Readouts(
             scale * jax.random.truncated_normal(key, -2.0, 2.0, (hidden_size, signals)),
-            jnp.zeros(signals),
+            jnp.zeros(signals, jnp.float32),
+            jnp.full(signals, 2.0, jnp.float32),
         )
 
     def errors(
-        self, program: Program, taught: Taught, hidden: Float[Array, "steps phases batch nodes _"]
+        self,
+        program: Program,
+        taught: Taught,
+        hidden: Float[Array, "steps phases batch nodes _"],
+        pos: Float[Array, "batch nodes"],
     ) -> Float[Array, "steps phases batch nodes"]:
-        """The error of each signal after the phases that decide it, summed over signals.
+        """The error of each signal after the phases that must leave it there, summed over signals.
 
-        Cross-entropy for flags, squared error for numbers and for positions that are pointed to.
+        Cross-entropy for flags and for pointers, squared error for numbers. A pointer is read as a
+        position, and the nearer a node is to that, the more likely it is pointed to.
         """
         read = hidden @ self.weight + self.bias
         total = jnp.zeros(read.shape[:-1], read.dtype)
         for i, (name, truth) in enumerate(taught.signals.items()):
             guess = read[..., i]
-            if program.components[name].kind is Kind.BOOL:
-                error = jnp.logaddexp(0.0, guess) - truth * guess
-            else:
-                error = (guess - truth) ** 2
-            decides = jnp.asarray([name in phase.update for phase in program.phases])
-            total += jnp.where(decides[:, None, None], error, 0)
+            match program.components[name].kind:
+                case Kind.BOOL:
+                    error = jnp.logaddexp(0.0, guess) - truth * guess
+                case Kind.POINTER:
+                    sharpness = jnp.exp(self.sharpness[i])
+                    distances = jnp.abs(guess[..., None] - pos[:, None, :])
+                    likely = jax.nn.logsumexp(-sharpness * distances, axis=-1)
+                    error = sharpness * jnp.abs(guess - truth) + likely
+                case _:
+                    error = (guess - truth) ** 2
+            held = jnp.asarray(program.held_after(name))
+            total += jnp.where(held[:, None, None], error, 0)
         return total
