@@ -13,7 +13,7 @@ from mechgap.errors import InvalidInput
 from mechgap.programs.library import LIBRARY
 from mechgap.programs.posing import posed
 from mechgap.tasks.families import FAMILIES, triangulation
-from mechgap.tasks.kinds import ER, KINDS, kinds_of
+from mechgap.tasks.kinds import ER, KINDS, SPARSE, kinds_of
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.specs import TASKS
 
@@ -26,7 +26,7 @@ def drawn(name: str, nodes: int, graphs: int = 1, seed: int = 0) -> np.ndarray:
 
 
 def test_every_kind_has_a_generator():
-    assert {ER, *FAMILIES} == set(KINDS)
+    assert {ER, SPARSE, *FAMILIES} == set(KINDS)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -158,7 +158,28 @@ def test_clrs_s_own_graphs_are_what_they_were(name):
     assert all(map(np.array_equal, jax.tree.leaves(batch), jax.tree.leaves(same)))
 
 
-ALL = "+".join(FAMILIES)
+ALL = "+".join([*FAMILIES, "er-sparse"])
+
+
+@pytest.mark.parametrize("name", ["dfs", "bfs"])
+def test_sparse_graphs_have_the_edges_they_should(name):
+    """As NetworkX's with p between log n / n and 3 log n / n, in mean and spread of edges."""
+    nodes, graphs = 24, 600
+    batch = sample(name, jax.random.key(3), batch_size=graphs, nodes=nodes, graphs="er-sparse")
+    edges = np.asarray(batch.inputs["A"]) != 0
+    directed = TASKS[name].directed
+    assert (edges == edges.mT).all() != directed
+    assert not edges.diagonal(axis1=1, axis2=2).any()
+    rng, low = np.random.default_rng(0), np.log(nodes) / nodes
+    theirs = [
+        nx.gnp_random_graph(nodes, rng.uniform(low, 3 * low), seed=i, directed=directed).size()
+        for i in range(graphs)
+    ]
+    ours = edges.sum(axis=(1, 2)) / (1 if directed else 2)
+    assert same_distribution(ours, theirs) > 1e-3
+    mixed = sample(name, jax.random.key(3), batch_size=graphs, nodes=nodes, graphs="er-sparse+er")
+    loops = (np.asarray(mixed.inputs["A"]).diagonal(axis1=1, axis2=2) != 0).any(axis=-1)
+    assert 0.4 < loops.mean() < 0.6, "half are CLRS's, which have self-loops"
 
 
 @pytest.mark.parametrize("name", DM_CLRS_TASKS)

@@ -135,6 +135,13 @@ class Observer:
         )
 
 
+def see_on(network: Network, data: Data) -> Seen:
+    """The numbers of a network on some graphs."""
+    attention = run(network, data.batch).attention
+    steps = tuple(compared_steps(attention, truth, data) for truth in data.truths)
+    return _seen_on([data], network, steps)
+
+
 @dataclass(frozen=True)
 class Observed:
     """A snapshot's numbers without whose they are."""

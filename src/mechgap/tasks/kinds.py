@@ -5,10 +5,11 @@ from types import MappingProxyType
 
 from mechgap.errors import InvalidInput, unknown
 
-ER = "er"
+ER, SPARSE = "er", "er-sparse"
 KINDS: Mapping[str, str] = MappingProxyType(
     {
         ER: "CLRS's own: Erdős–Rényi, with its self-loops",
+        SPARSE: "Erdős–Rényi with p between log n / n and 3 log n / n; directed where the task is",
         "path": "one path",
         "cycle": "one cycle",
         "tree": "a uniform random labelled tree",

@@ -6,9 +6,10 @@ tasks an edge between two nodes has probability p², a self-loop p, and a weight
 self-loop has probability p. So are those of `topological_sort`, but edges go one way along a random
 order of the nodes.
 
-Other kinds of graphs (`families`) have no self-loops. They are undirected: in `dfs` every edge goes
-both ways, so that whoever can be reached in the one can be reached in the other; in
-`topological_sort` one way along a random order of the nodes. Weights are distributed as CLRS's.
+Other kinds of graphs have no self-loops. ``er-sparse`` is Erdős–Rényi too, and directed where the
+task is. `families` has the rest. They are undirected: in `dfs` every edge goes both ways, so that
+whoever can be reached in the one can be reached in the other; in `topological_sort` one way along a
+random order of the nodes. Weights are distributed as CLRS's.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from mechgap.tasks.algorithms.library import algorithm
 from mechgap.tasks.algorithms.traced import Traced
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.families import FAMILIES
-from mechgap.tasks.kinds import ER, kinds_of
+from mechgap.tasks.kinds import ER, SPARSE, kinds_of
 from mechgap.tasks.specs import Task, get_task
 
 TRAIN_P = tuple(0.1 + 0.1 * i for i in range(9))
@@ -138,16 +139,32 @@ def _mixed(
     batch, nodes, _ = shape
     which_key, er_key, edge_key, weight_key, order_key = jax.random.split(key, 5)
     which = jax.random.randint(which_key, (batch,), 0, len(kinds))
-    # CLRS's own are the last, if they are there at all, and drawn together as everywhere.
-    families = [FAMILIES[kind] for kind in kinds if kind != ER]
-    draws = [lambda key, family=family: family(key, nodes) for family in families]
-    keys = jax.random.split(edge_key, batch)
-    edges = jax.vmap(lambda i, key: jax.lax.switch(i, draws, key))(which, keys)
-    A = _as_posed(task, edges, weight_key, order_key)
-    if ER not in kinds:
-        return A
-    is_er = (which == len(families))[:, None, None]
-    return jnp.where(is_er, _erdos_renyi(task, er_key, p, shape), A)
+    families = [kind for kind in kinds if kind in FAMILIES]
+    A = jnp.zeros(shape, jnp.float32)
+    if families:
+        draws = [lambda key, kind=kind: FAMILIES[kind](key, nodes) for kind in families]
+        keys = jax.random.split(edge_key, batch)
+        edges = jax.vmap(lambda i, key: jax.lax.switch(i, draws, key))(which, keys)
+        A = _as_posed(task, edges, weight_key, order_key)
+    drawn_together = {ER: partial(_erdos_renyi, p=p), SPARSE: _sparse}
+    for i, kind in enumerate((k for k in drawn_together if k in kinds), start=len(families)):
+        own_key = jax.random.fold_in(er_key, i) if kind == SPARSE else er_key
+        others = drawn_together[kind](task, own_key, shape=shape)
+        A = jnp.where((which == i)[:, None, None], others, A)
+    return A
+
+
+def _sparse(
+    task: Task, key: Key[Array, ""], shape: tuple[int, int, int]
+) -> Float[Array, "batch nodes nodes"]:
+    """Without self-loops, and with p of each graph's own between log n / n and 3 log n / n."""
+    batch, nodes, _ = shape
+    p_key, graph_key = jax.random.split(key)
+    low = np.log(nodes) / nodes
+    p = jnp.minimum(1.0, jax.random.uniform(p_key, (batch, 1, 1), minval=low, maxval=3 * low))
+    # An undirected edge is there if both of its directions are drawn.
+    graphs = _erdos_renyi(task, graph_key, p if task.directed else jnp.sqrt(p), shape)
+    return graphs * (1 - jnp.eye(nodes))
 
 
 def regular_positions(nodes: int) -> Float[np.ndarray, "nodes"]:

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import optax.contrib
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from mechgap.network.network import Network, Prepared, unroll
@@ -32,7 +33,7 @@ from mechgap.training.loss import (
     prepared_loss_and_gradient,
     window_loss_and_gradient,
 )
-from mechgap.training.recipe import Forcing, LearningRate, Recipe, Regularizer
+from mechgap.training.recipe import Forcing, LearningRate, Optimizer, Recipe, Regularizer
 from mechgap.training.start import starting_network
 from mechgap.training.streams import Stream, noisy
 from mechgap.training.supervision import Readouts, taught_on
@@ -133,14 +134,22 @@ def _first_streams(recipe: Recipe, network: Network, seed: Int[Array, ""]) -> tu
 
 
 def optimizer(recipe: Recipe) -> optax.GradientTransformation:
-    """Clipping, then Adam, as in dm-clrs."""
-    clip, rate = recipe.grad_clip_max_norm, recipe.learning_rate
+    """Clipping, then Adam, as in dm-clrs; or Muon."""
+    clip = recipe.grad_clip_max_norm
     steps = [optax.clip_by_global_norm(clip)] if clip else []
-    if recipe.learning_rate_schedule == LearningRate.COSINE:
-        rate = optax.cosine_decay_schedule(rate, recipe.train_steps, alpha=0.01)
-    elif recipe.learning_rate_schedule == LearningRate.EXPONENTIAL:
-        rate = optax.exponential_decay(rate, recipe.train_steps, 0.01)
-    return optax.chain(*steps, optax.adam(rate))
+    if recipe.optimizer == Optimizer.MUON:
+        of_vectors = _learning_rate(recipe, recipe.learning_rate / 5)
+        rate = _learning_rate(recipe, recipe.learning_rate)
+        return optax.chain(*steps, optax.contrib.muon(rate, adam_learning_rate=of_vectors))
+    return optax.chain(*steps, optax.adam(_learning_rate(recipe, recipe.learning_rate)))
+
+
+def _learning_rate(recipe: Recipe, first: float) -> optax.ScalarOrSchedule:
+    match recipe.learning_rate_schedule:
+        case LearningRate.COSINE:
+            return optax.cosine_decay_schedule(first, recipe.train_steps, alpha=0.01)
+        case _:
+            return first
 
 
 def advance(
@@ -385,14 +394,18 @@ def held_out(recipe: Recipe) -> tuple[Batch, Batch]:
 
 def validation_graphs(recipe: Recipe) -> Batch:
     """New graphs of the kind that is trained on, as large as the largest of these."""
-    return sample(
+    key = jax.random.key(0x7A11D)
+    batch = sample(
         recipe.posed,
-        jax.random.key(0x7A11D),
+        key,
         batch_size=VALIDATION_GRAPHS,
         nodes=recipe.validation_nodes,
         random_pos=recipe.random_pos,
         graphs=recipe.train_graphs,
-    ).trim()
+    )
+    if recipe.position_grid:
+        batch = on_a_grid(batch, jax.random.fold_in(key, 1), recipe.position_grid)
+    return batch.trim()
 
 
 def test_graphs(recipe: Recipe) -> Batch:

@@ -89,7 +89,7 @@ class Readouts(eqx.Module):
         return Readouts(
             scale * jax.random.truncated_normal(key, -2.0, 2.0, (hidden_size, signals)),
             jnp.zeros(signals, jnp.float32),
-            jnp.full(signals, 2.0, jnp.float32),
+            jnp.full(signals, 4.0, jnp.float32),
         )
 
     def errors(

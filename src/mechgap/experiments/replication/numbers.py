@@ -96,6 +96,8 @@ class Numbers:
     earlier: tuple[Made, ...] = ()
     """What is not of the last run."""
     measures: KeptMeasures | None = None
+    elsewhere: Mapping[str, Mapping[str, Seen]] = field(default_factory=dict)
+    """On other graphs, by their name and by seed; with the best parameters."""
 
 
 def numbers_of(folder: Path) -> Numbers | None:
@@ -149,7 +151,9 @@ def _kept(row: NetworkMeasures) -> dict[str, Any]:
 def save_numbers(results: Path, name: str, numbers: Numbers) -> None:
     """Write a population's file, whole or not at all."""
     told = {f.name: getattr(numbers, f.name) for f in fields(Numbers)}
-    known = {k: v for k, v in plain(told).items() if v or k not in {"earlier", "measures"}}
+    known = {
+        k: v for k, v in plain(told).items() if v or k not in {"earlier", "measures", "elsewhere"}
+    }
     save_data(results, name, {**known, "recipe": numbers.recipe.data()})
 
 

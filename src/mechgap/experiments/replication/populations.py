@@ -25,6 +25,8 @@ class Population:
     """Tells it from others of the same task and preset."""
     snapshots: tuple[int, ...] = STEPS
     """Steps to look at on the way; the last is always looked at."""
+    elsewhere: tuple[tuple[str, int], ...] = ()
+    """Kinds and sizes of other graphs that its networks are looked at on."""
 
     def __post_init__(self):
         assert self.preset in PRESETS

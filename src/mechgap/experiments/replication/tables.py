@@ -25,6 +25,28 @@ BFS_THREE = Population("bfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, su
 DFS_THREE = Population(
     "dfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, suffix="three_steps"
 ).shortened(DFS_STEPS)
+_IN_WINDOWS = {"nb_msg_passing_steps": 3, "ignored_hints": "v"}
+_BY_PHASE = {
+    **_IN_WINDOWS,
+    "supervised_mechanism": "dfs_parent",
+    "attention_supervision": 1.0,
+    "active_supervision": 1.0,
+}
+_SIZES = tuple((kind, nodes) for kind in ("er", "er-sparse") for nodes in (16, 32, 64))
+DFS_WINDOWS, DFS_TAUGHT = (
+    Population("dfs", "windows", 3, overrides, suffix, (), _SIZES)
+    for overrides, suffix in (
+        (_IN_WINDOWS, ""),
+        (
+            {
+                **_BY_PHASE,
+                "state_supervision": 1.0,
+                "supervised_signals": "active,discover,found,target,finished,entered,pi",
+            },
+            "taught",
+        ),
+    )
+)
 REGULARISED_BFS = Population("bfs", "regularisation_1e-4", 4)
 REGULARISED_BF = Population("bellman_ford", "regularisation_1e-4", 4)
 EXTENDED_BFS = Population("bfs", "grokking", 2, snapshots=(*STEPS, 20_000, 30_000))
