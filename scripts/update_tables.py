@@ -15,6 +15,7 @@ PROJECT = Path(__file__).parent.parent
 PROGRAMS = PROJECT / "docs" / "programs.md"
 BEYOND = PROJECT / "docs" / "beyond.md"
 LANDSCAPE = PROJECT / "docs" / "landscape.md"
+TEACHING = PROJECT / "docs" / "teaching.md"
 TRAINING = PROJECT / "docs" / "training.md"
 README = PROJECT / "README.md"
 
@@ -222,7 +223,37 @@ def _percent(values: Sequence[float | None]) -> str:
     return f"{mean(known):.2f} %" if known else "-"
 
 
+def taught() -> str:
+    """How far depth-first search is learned: on the official test graphs and on new ones."""
+    shown = {
+        "the paper's recipe": "dfs",
+        "windows, hints alone": "dfs_windows",
+        "windows, taught attention and signals": "dfs_windows_taught",
+    }
+    sets = [f"{kind}-{nodes}" for kind in ("er", "er-sparse") for nodes in (16, 32, 64)]
+    rows = [
+        f"| outputs right (graphs right) | official test | {' | '.join(sets)} | seeds × steps |",
+        "|---" * (3 + len(sets)) + "|",
+    ]
+    for label, name in shown.items():
+        path = PROJECT / "results" / f"{name}.json"
+        if not path.exists():
+            continue
+        kept = json.loads(path.read_text())
+        cells = [_percent(kept["accuracy"])]
+        for each in sets:
+            seen = kept.get("elsewhere", {}).get(each, {}).values()
+            outputs, graphs = (
+                _percent([s[key] for s in seen]) for key in ("accuracy", "graph_accuracy")
+            )
+            cells.append(f"{outputs} ({graphs})" if seen else "-")
+        size = f"{len(kept['seed'])} × {kept['recipe']['train_steps']:,}"
+        rows.append(f"| {label} | {' | '.join(cells)} | {size} |")
+    return "\n".join(rows) + "\n"
+
+
 TABLES = {
+    (TEACHING, "teaching"): taught,
     (README, "gaps"): gaps,
     (LANDSCAPE, "speed"): landscape,
     (README, "gap"): main_job,

@@ -170,6 +170,7 @@ def test_hints_first():
             "unknown teacher_forcing_schedule 'cosine'",
         ),
         ("dfs", {"learning_rate_schedule": "step"}, "unknown learning_rate_schedule 'step'"),
+        ("bfs", {"optimizer": "sgd"}, "unknown optimizer 'sgd'"),
         ("dfs", {"hidden_noise": 0.1}, "traces are whole"),
         ("dfs", {"ignored_hints": "d,g"}, "unknown hint of dfs 'g'"),
         ("dfs", {"position_grid": 8}, "a place for each of 16 nodes; got 8"),

@@ -35,6 +35,7 @@ TEACHING = {
     "change_weight": 1.0,
     "hidden_noise": 0.1,
     "position_grid": 8,
+    "optimizer": "muon",
     "clock_shift": 1.0,
     "hint_teacher_forcing": 1.0,
     "teacher_forcing_schedule": "linear",

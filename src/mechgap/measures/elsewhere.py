@@ -41,8 +41,13 @@ def other_graphs(
         raise InvalidInput(f"count must be at least 1; got {count}")
     _check_size(recipe, nodes)
     _check_fits(recipe, count, nodes, steps=1)
-    name = f"{graphs}-{nodes}" + ("" if count == SAMPLES else f"-{count}-graphs")
-    return _checked(recipe, name, graphs_to_test(recipe.posed, graphs, nodes, count))
+    batch = graphs_to_test(recipe.posed, graphs, nodes, count)
+    return _checked(recipe, name_of(graphs, nodes, count), batch)
+
+
+def name_of(graphs: str, nodes: int, count: int = SAMPLES) -> str:
+    """What such graphs are called."""
+    return f"{graphs}-{nodes}" + ("" if count == SAMPLES else f"-{count}-graphs")
 
 
 def own_graphs(

@@ -248,6 +248,11 @@ def sides(expression: Expression) -> set[Side]:
     return {part.side for part in expression.walk() if isinstance(part, Name)}
 
 
+def names(expression: Expression) -> set[str]:
+    """The names that an expression reads, on any side."""
+    return {part.name for part in expression.walk() if isinstance(part, Name)}
+
+
 def as_expression(value: "Expression | Number") -> Expression:
     """A number as a constant; an expression as it is."""
     return value if isinstance(value, Expression) else Constant(as_number(value))

@@ -14,6 +14,7 @@ from mechgap.programs.expressions import (
     Side,
     Where,
     as_expression,
+    names,
     parse,
     self,
 )
@@ -97,6 +98,12 @@ class Phase:
             )
         update = {name: as_expression(value) for name, value in self.update.items()}
         object.__setattr__(self, "update", update)
+
+    @property
+    def reads(self) -> set[str]:
+        """The names of all that it reads."""
+        asked = [e for e in (self.mask, self.otherwise) if isinstance(e, Expression)]
+        return set().union(*map(names, [self.select.expression, *self.update.values(), *asked]))
 
     @property
     def keeps(self) -> bool:

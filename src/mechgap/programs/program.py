@@ -28,6 +28,7 @@ from mechgap.programs.expressions import (
     Scale,
     Side,
     as_expression,
+    names,
 )
 from mechgap.programs.phases import Phase, Selection, keep
 
@@ -140,16 +141,19 @@ class Program:
         return next((i for i, phase in enumerate(self.phases) if name in phase.update), None)
 
     def held_after(self, name: str) -> tuple[bool, ...]:
-        """After which phases a component that a phase sets is still needed: until the last that
-        reads it, in this step or in the next, or to the step's end if something is concluded."""
-        phases = len(self.phases)
-        reads = [_reads(phase) for phase in self.phases]
-        set_in = self.set_in(name)
+        """After which phases a component that a phase sets is still needed.
+
+        Until the last phase that reads it, in this step or in the next; to the end of the step if
+        something is concluded from it.
+        """
+        phases, set_in = len(self.phases), self.set_in(name)
         assert set_in is not None
-        concluded = any(_names_of(e, name) for c in self.conclude.values() for e in parts(c))
-        ages = [age for age in range(1, phases + 1) if name in reads[(set_in + age) % phases]]
-        last = max([1, *ages, *([phases - set_in] if concluded else [])])
-        return tuple((k - set_in) % phases < last for k in range(phases))
+        ages = range(1, phases + 1)
+        needed = {age for age in ages if name in self.phases[(set_in + age) % phases].reads}
+        if any(name in names(part) for c in self.conclude.values() for part in parts(c)):
+            needed.add(phases - set_in)
+        last = max(needed, default=1)
+        return tuple((i - set_in) % phases < last for i in range(phases))
 
     def fed_back(self, name: str) -> bool:
         """Whether a component is a hint that is claimed, and so comes back in the next step."""
@@ -167,17 +171,6 @@ class Program:
             yield from phase.update.values()
         for conclusion in self.conclude.values():
             yield from parts(conclusion)
-
-
-def _names_of(expression: Expression, name: str) -> bool:
-    return any(isinstance(part, Name) and part.name == name for part in expression.walk())
-
-
-def _reads(phase: Phase) -> set[str]:
-    """The names of what a phase reads."""
-    read = [phase.select.expression, *phase.update.values()]
-    read += [e for e in (phase.mask, phase.otherwise) if isinstance(e, Expression)]
-    return {part.name for e in read for part in e.walk() if isinstance(part, Name)}
 
 
 def GraphProgram(

@@ -16,6 +16,8 @@ from mechgap.report.measures import YARDSTICKS, known
 COLUMNS = {
     "accuracy": "accuracy (%)",
     "graph_accuracy": "graphs right (%)",
+    "deep": "accuracy, sparse (%)",
+    "deep_graphs": "graphs right, sparse (%)",
     "external": "hint accuracy (%)",
     "agreement": "agreement (%)",
     "misplaced": "misplaced there (%)",
@@ -29,6 +31,8 @@ def values_of(row: KeptNetwork, mechanism: str | None) -> dict[str, float]:
     gap, nothing = row.gaps.get(mechanism or ""), float("nan")
     return {
         **{key: getattr(row, key) for key in ("accuracy", "graph_accuracy", "external")},
+        "deep": getattr(row.deep, "accuracy", nothing),
+        "deep_graphs": getattr(row.deep, "graph_accuracy", nothing),
         **{key: getattr(gap, key, nothing) for key in ("agreement", "misplaced", "tv")},
         "hardened": row.causal.tempered["hardened"] if row.causal else nothing,
     }
@@ -87,7 +91,9 @@ def _columns(population: Population, results: Path) -> dict[str, list[float]]:
     measures = measures_of(results, population)
     if measures is None:
         return {}
-    rows = [values_of(row, measures.reference) for row in measures.seeds]
+    mechanism = population.recipe.mechanism  # that taught
+    beside = measures.reference if mechanism is None else mechanism.name
+    rows = [values_of(row, beside) for row in measures.seeds]
     return {c: [100 * v for v in known([row[c] for row in rows])] for c in COLUMNS}
 
 

@@ -68,12 +68,13 @@ class Population:
     def rate(self) -> float:
         """Seed-steps per second on the machine of `benchmarks/rates.py`: two cores.
 
-        What was not measured there is taken to be as fast as its task's default, message-passing
-        step by step.
+        What was not measured there is taken to be as fast as its task's preset, else as its task's
+        default, message-passing step by step.
         """
         rates = _rates()
         usual = rates[self.task] / self.recipe.nb_msg_passing_steps
-        return rates.get(self.unshortened_name, usual)
+        of_preset = rates.get(f"{self.task}_{self.preset}", usual)
+        return rates.get(self.unshortened_name, of_preset)
 
     def seconds(self, seeds: int, rate: float | None = None) -> float:
         """How long so many seeds take."""

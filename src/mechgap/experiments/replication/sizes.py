@@ -1,0 +1,69 @@
+"""Tables of one task's populations on graphs of several kinds and sizes: does it carry over?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from mechgap.experiments.replication.judging import Judge
+from mechgap.experiments.replication.kinds import Row, TableOfRows
+from mechgap.experiments.replication.numbers import load_numbers
+from mechgap.experiments.replication.objectives import missing
+from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.rendering import Rendered
+from mechgap.measures.elsewhere import name_of
+from mechgap.measures.snapshot import Seen
+
+
+@dataclass(frozen=True)
+class SizesTable(TableOfRows):
+    """Shares on every kind and size of graphs: outputs and whole graphs that are right, and updated
+    nodes whose largest attention is where the mechanism could have it."""
+
+    def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
+        """Each population's mean over seeds."""
+        graphs = list(dict.fromkeys(g for p in self.populations for g in p.elsewhere))
+        rows, data = [], []
+        for row in self.rows:
+            found = _seen(row.population, results)
+            seeds = max((len(seen) for seen in found.values()), default=0)
+            cells = [_text(found.get(name_of(*each), ()), _beside(row)) for each in graphs]
+            if not found:
+                cells[0] = missing(row.population, results)
+            steps = f"{row.population.recipe.train_steps:,}"
+            rows.append((row.label, *cells, str(seeds), steps))
+            shares = {
+                name: [_shares(s, _beside(row)) for s in seen] for name, seen in found.items()
+            }
+            data.append({"row": row.label, "population": row.population.name, **shares})
+        head = ("", *(f"{kind}, {nodes} nodes" for kind, nodes in graphs), "seeds", "steps")
+        remarks = [f"{row.label}: {row.remark}." for row in self.rows if row.remark]
+        return Rendered(name, self.caption, head, rows, [*remarks, *self.remarks], data)
+
+
+def _seen(population: Population, results: Path) -> Mapping[str, Sequence[Seen]]:
+    numbers = load_numbers(results, population.name)
+    elsewhere = {} if numbers is None else numbers.elsewhere
+    return {name: list(seeds.values()) for name, seeds in elsewhere.items()}
+
+
+def _beside(row: Row) -> str:
+    """The mechanism that taught, or the task's first."""
+    recipe = row.population.recipe
+    return (recipe.mechanism or recipe.mechanisms[0]).name
+
+
+def _shares(seen: Seen, mechanism: str) -> dict[str, float]:
+    beside = seen.mechanisms.get(mechanism)
+    return {
+        "accuracy": seen.accuracy or 0.0,
+        "graph_accuracy": seen.graph_accuracy or 0.0,
+        "agreement": (beside.agreement if beside else None) or 0.0,
+    }
+
+
+def _text(seen: Sequence[Seen], mechanism: str) -> str:
+    """Outputs / graphs that are right / agreement, in percent."""
+    rows = [_shares(each, mechanism).values() for each in seen]
+    columns = zip(*rows, strict=True)
+    return " / ".join(f"{100 * mean(column):.1f}" for column in columns) or "-"
