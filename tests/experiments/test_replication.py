@@ -20,21 +20,25 @@ from mechgap.experiments.replication.budget import Candidate, plan
 from mechgap.experiments.replication.figures import FIGURES, draw_paper_figures
 from mechgap.experiments.replication.joining import joined
 from mechgap.experiments.replication.judging import Judge
+from mechgap.experiments.replication.keeping import keep_numbers
 from mechgap.experiments.replication.kinds import Row
 from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
 from mechgap.experiments.replication.page import replication_page
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import FORMATS
+from mechgap.experiments.replication.sizes import SizesTable
 from mechgap.experiments.replication.snapshots import (
     kept_fingerprints,
     kept_snapshots,
     solutions_of,
 )
 from mechgap.experiments.replication.status import standing
-from mechgap.experiments.replication.tables import BFS, STABILITY_ROWS, TABLES, all_populations
+from mechgap.experiments.replication.tables import BF, BFS, STABILITY_ROWS, TABLES, all_populations
 from mechgap.measures.run import measure_run
 from mechgap.measures.snapshot import MechanismSeen, Seen, Snapshot
 from mechgap.report.paper import paper_number
+from mechgap.tasks.specs import get_task
+from mechgap.training.population import graphs_to_test, score
 from mechgap.training.store import Notes, Observation, Store
 from mechgap.typed import plain
 from untrained_runs import untrained_run
@@ -106,6 +110,35 @@ def test_numbers_are_the_runs(measured):
     (measured / "results" / "old.json").write_text('{"seed": [0]}')
     with pytest.raises(InvalidInput, match=r"old\.json' is of another version"):
         load_numbers(measured / "results", "old")
+
+
+def test_other_graphs_are_kept_and_looked_at_once(measured, tmp_path):
+    population = replace(BFS, elsewhere=(("tree", 6),))
+    told: list[str] = []
+
+    def keep() -> dict[str, float]:
+        told.clear()
+        runs = measured / "runs"
+        keep_numbers(population, runs, tmp_path, lambda what, *_: told.append(what))
+        kept = load_numbers(tmp_path, "bfs")
+        assert kept is not None
+        return {seed: seen.accuracy or 0.0 for seed, seen in kept.elsewhere["tree-6"].items()}
+
+    found = keep()
+    assert "bfs on tree-6" in told
+    trees = graphs_to_test(get_task("bfs"), "tree", 6, 32)
+    with Store.reading(measured / "runs" / "bfs") as store:
+        expected = {
+            str(row.seed): float(score(store.network(row.seed, "best"), trees))
+            for row in store.seeds()
+        }
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert keep() == found
+    assert "bfs on tree-6" not in told
+    table = SizesTable("trees", (Row("bfs", population), Row("bellman_ford", BF)))
+    (first, second) = table.rendered("trees", tmp_path, Judge.of([], tmp_path)).rows
+    assert first[1].startswith(f"{100 * np.mean([*expected.values()]):.1f} / ")
+    assert second[1].startswith("not run")
 
 
 def shown_table(name: str, results: Path):

@@ -34,10 +34,6 @@ def joined(kept: Numbers | None, new: Numbers) -> Numbers:
         diverged={**kept.diverged, **new.diverged},
         earlier=_earlier(kept, new.seed),
         measures=_measures(kept.measures, new.measures),
-        elsewhere={
-            name: {**kept.elsewhere.get(name, {}), **new.elsewhere.get(name, {})}
-            for name in {**kept.elsewhere, **new.elsewhere}
-        },
     )
 
 

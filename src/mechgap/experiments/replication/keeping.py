@@ -1,17 +1,22 @@
 """From a run to what is kept of it: measure what is finished, join it to what is kept."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mechgap.experiments.gap import measured_run
 from mechgap.experiments.replication.joining import joined, with_solutions
-from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
+from mechgap.experiments.replication.numbers import (
+    Numbers,
+    SeenElsewhere,
+    load_numbers,
+    numbers_of,
+    save_numbers,
+)
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.snapshots import keep_snapshots, kept_fingerprints
 from mechgap.measures.data import make_data
-from mechgap.measures.elsewhere import other_graphs
-from mechgap.measures.snapshot import Seen, see_on
+from mechgap.measures.elsewhere import name_of, other_graphs
+from mechgap.measures.snapshot import see_on
 from mechgap.training.store import Store
 from mechgap.training.train import Tell
 
@@ -25,8 +30,9 @@ def keep_numbers(population: Population, runs: Path, results: Path, tell: Tell) 
     keep_snapshots(results, population, folder)
     numbers = numbers_of(folder)
     assert numbers is not None
-    numbers = replace(numbers, elsewhere=_seen_elsewhere(population, folder, numbers.seed, tell))
     kept = load_numbers(results, population.name)
+    known = {} if kept is None else kept.elsewhere
+    numbers = replace(numbers, elsewhere=_seen_elsewhere(population, folder, numbers, known, tell))
     prints = kept_fingerprints(results, population.name)["best"]
     save_numbers(
         results,
@@ -36,16 +42,21 @@ def keep_numbers(population: Population, runs: Path, results: Path, tell: Tell) 
 
 
 def _seen_elsewhere(
-    population: Population, folder: Path, seeds: Sequence[int], tell: Tell
-) -> dict[str, dict[str, Seen]]:
-    """What the best networks of a run do on the other graphs of their population."""
-    recipe, found = population.recipe, {}
+    population: Population, folder: Path, numbers: Numbers, known: SeenElsewhere, tell: Tell
+) -> SeenElsewhere:
+    """What a run's best networks do on the other graphs of their population, if not yet known."""
+    recipe = population.recipe
+    names = [name_of(*graphs) for graphs in population.elsewhere]
+    found = {name: dict(known.get(name, {})) for name in names}
     with Store.reading(folder) as store:
         for graphs, nodes in population.elsewhere:
+            seen = found[name_of(graphs, nodes)]
+            missing = [seed for seed in numbers.seed if str(seed) not in seen]
+            if not missing:
+                continue
             other = other_graphs(recipe, graphs, nodes)
             data = make_data(other.name, other.batch, recipe.mechanisms)
-            found[other.name] = {}
-            for i, seed in enumerate(seeds, start=1):
-                found[other.name][str(seed)] = see_on(store.network(seed, "best"), data)
-                tell(f"{population.name} on {other.name}", i, len(seeds))
+            for i, seed in enumerate(missing, start=1):
+                seen[str(seed)] = see_on(store.network(seed, "best"), data)
+                tell(f"{population.name} on {other.name}", i, len(missing))
     return found

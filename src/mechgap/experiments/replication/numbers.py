@@ -79,6 +79,10 @@ class Made:
     commit: str | None
 
 
+SeenElsewhere = Mapping[str, Mapping[str, Seen]]
+"""On other graphs than the test set, by their name and by seed."""
+
+
 @dataclass(frozen=True)
 class Numbers:
     """A population's file. Columns have a value for each finished seed."""
@@ -96,8 +100,8 @@ class Numbers:
     earlier: tuple[Made, ...] = ()
     """What is not of the last run."""
     measures: KeptMeasures | None = None
-    elsewhere: Mapping[str, Mapping[str, Seen]] = field(default_factory=dict)
-    """On other graphs, by their name and by seed; with the best parameters."""
+    elsewhere: SeenElsewhere = field(default_factory=dict)
+    """With the best parameters."""
 
 
 def numbers_of(folder: Path) -> Numbers | None:
