@@ -215,5 +215,5 @@ def test_long_traces_are_long():
 
 def test_mechanisms():
     assert [p.name for p in mechanisms("bellman_ford")] == ["bellman_ford"]
-    assert [p.name for p in mechanisms("dfs")] == ["dfs"]
+    assert [p.name for p in mechanisms("dfs")] == ["dfs", "dfs_parent"]
     assert mechanisms("dfs_simplified") == ()

@@ -46,7 +46,8 @@ def one_phase(truth: GroundTruth, phase: int) -> GroundTruth:
 
 
 def test_a_compiled_search_has_no_gap(graphs, compiled):
-    (truth,) = graphs.truths
+    truth, by_parents = graphs.truths
+    assert (truth.mechanism, by_parents.mechanism) == ("dfs", "dfs_parent")
     assert truth.phases == 3
     assert len(truth.senders) == 3 * graphs.batch.steps
     gap = internal_gap(run(compiled.network, graphs.batch).attention, truth, graphs)
@@ -54,10 +55,13 @@ def test_a_compiled_search_has_no_gap(graphs, compiled):
     assert gap.agreement == gap.agreement_strict == 1
     assert gap.tv_by_step.shape == (graphs.batch.steps,)
     assert gap.agreement_by_phase.tolist() == [1, 1, 1]
+    other = internal_gap(run(compiled.network, graphs.batch).attention, by_parents, graphs)
+    assert other.agreement == 1, "the two differ on nodes that are not addressed"
+    assert other.tv > 0.1
 
 
 def test_one_step_per_hint_is_compared_with_every_phase(graphs):
-    (truth,) = graphs.truths
+    truth, _ = graphs.truths
     for attention in (uniform_attention(graphs), self_attention(graphs)):
         whole = internal_gap(attention, truth, graphs)
         each = [internal_gap(attention, one_phase(truth, p), graphs) for p in range(3)]
@@ -85,7 +89,7 @@ def test_of_several_steps_the_nearest_counts():
 
 
 def test_as_many_steps_as_phases_are_compared_in_order(graphs):
-    (truth,) = graphs.truths
+    truth, _ = graphs.truths
     phases = truth.attention.reshape(-1, 3, *truth.attention.shape[1:])
     turned = phases[:, jnp.array([1, 2, 0])].reshape(truth.attention.shape)
     assert internal_gap(truth.attention, truth, graphs).tv == 0
@@ -95,7 +99,7 @@ def test_as_many_steps_as_phases_are_compared_in_order(graphs):
 def test_forced_to_the_true_phases_a_compiled_search_loses_nothing(graphs, compiled):
     foiled = foiled_hints(graphs)
     found = causal(compiled.network, graphs, foiled)
-    (mine,) = found.mechanisms.values()
+    mine = found.mechanisms["dfs"]
     assert found.own == mine.exact == found.tempered["hardened"] == 1
     assert found.fixed["self"] < 1
     single = Network.initial("dfs", jax.random.key(0), NetworkConfig(hidden_size=4))
