@@ -19,7 +19,7 @@ from mechgap.measures.reference import compile_reference
 from mechgap.measures.run import measure_run
 from mechgap.report.page.page import write_page
 from mechgap.training.population import initial
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 from mechgap.training.store import Store
 
 SEEDS = 16

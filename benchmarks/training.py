@@ -21,7 +21,8 @@ from typing import Any
 
 from measuring import earlier, save
 from mechgap.training.engines import lanes, use_one_thread_each
-from mechgap.training.recipe import Recipe, make_recipe
+from mechgap.training.presets import make_recipe
+from mechgap.training.recipe import Recipe
 
 CORES = len(os.sched_getaffinity(0))
 

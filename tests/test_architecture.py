@@ -15,7 +15,7 @@ import mechgap
 PACKAGE = Path(mechgap.__file__).parent
 # A stage may import itself and what stands to its right.
 STAGES = [
-    *("cli", "calls", "experiments", "report", "measures", "training"),
+    *("cli", "calls", "experiments", "report", "decompiler", "measures", "training"),
     *("compiler", "programs", "interop", "network", "tasks", "display", "typed", "errors"),
 ]
 MODULES = [m.name for m in pkgutil.walk_packages(mechgap.__path__, "mechgap.")]

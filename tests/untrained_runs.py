@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from mechgap.training.population import held_out, initial, score
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 from mechgap.training.store import Store
 
 SMALL: dict[str, Any] = {

@@ -20,7 +20,7 @@ from mechgap.measures.results import Results
 from mechgap.measures.run import measure_run
 from mechgap.programs.load import find_program
 from mechgap.programs.program import Program
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 from mechgap.training.run import Run
 from mechgap.training.train import Tell, Watcher, watching
 
@@ -42,7 +42,7 @@ def train(
         task: A task, a program of the library, or ``file.py:name``.
         out: The run folder.
         seeds: How many, or which.
-        preset: The paper's variants; see `training.recipe.PRESETS`.
+        preset: The paper's variants; see `training.presets.PRESETS`.
         config: A TOML file with hyperparameters.
         snapshots: Steps at which networks are measured; `auto` or `none`.
         progress: Is told how it goes.

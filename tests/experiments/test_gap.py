@@ -14,7 +14,7 @@ from mechgap.experiments import replication
 from mechgap.experiments.gap import gap_recipe
 from mechgap.experiments.size import CORES, step_seconds
 from mechgap.measures.reference import compile_reference
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 
 README = Path(__file__).parent.parent.parent / "README.md"
 RATES = Path(replication.__file__).parent / "rates.json"

@@ -300,14 +300,14 @@ def test_trajectories_are_drawn_for_each_task(tmp_path):
             )
             with store._db:
                 store._save_notes(notes)
-    written = {path.name for path in draw_paper_figures(tmp_path, tmp_path / "figures")}
+    written = {path.name for path in draw_paper_figures(tmp_path, tmp_path, tmp_path / "figures")}
     tasks = ("bfs", "bellman_ford")
     assert written == {f"stability_{task}.{e}" for task in tasks for e in ("pdf", "png")}
 
 
 @pytest.mark.slow
 def test_figures_are_drawn_from_measured_runs(measured, tmp_path):
-    written = draw_paper_figures(measured / "runs", tmp_path / "figures")
+    written = draw_paper_figures(measured / "runs", measured / "results", tmp_path / "figures")
     names = {path.name for path in written}
     wanted = {f"{figure.drawing}_bfs.png" for figure in FIGURES if BFS in figure.populations}
     assert {name for name in wanted if not name.startswith("landscape")} <= names

@@ -12,7 +12,7 @@ from mechgap.errors import InvalidInput
 from mechgap.measures.elsewhere import other_graphs, own_graphs
 from mechgap.measures.reference import compile_reference
 from mechgap.tasks import memory
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 from untrained_runs import untrained_run
 
 

@@ -23,7 +23,7 @@ from mechgap.programs.posing import posed
 from mechgap.report.measures import show_measures
 from mechgap.tasks.official import Split, official
 from mechgap.training.exchange import import_networks
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 from mechgap.training.store import Store
 from mechgap.typed import arrays
 from untrained_runs import SMALL, untrained_run

@@ -18,7 +18,7 @@ from mechgap.network.network import Network
 from mechgap.network.trace import run
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.scores import output_scores, right_graphs
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 
 RECIPE = make_recipe("bfs", overrides={"hidden_size": 8, "length_generalize": False})
 

@@ -13,17 +13,17 @@ from mechgap.programs.conclusions import linked
 from mechgap.programs.evaluation import pointed
 from mechgap.programs.expressions import other, self, where
 from mechgap.programs.interpreter import interpret
-from mechgap.programs.topological import topological_sort
+from mechgap.programs.topological import topological_sort, topological_sort_parent
 from mechgap.programs.validate import problems
 from mechgap.tasks.graphs import from_graphs
 from mechgap.tasks.official import official
 
 
-def assert_traced(batch):
+def assert_traced(batch, program=topological_sort):
     """The interpreter has every claimed hint of every step that counts, and the outputs."""
     inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
     positions, lengths = inputs["pos"].astype(float), np.asarray(batch.lengths)
-    run = interpret(topological_sort, inputs, steps=batch.steps)
+    run = interpret(program, inputs, steps=batch.steps)
     counted = (np.arange(batch.max_hints)[:, None] < lengths)[..., None]
     last = np.maximum(1, lengths - 1), np.arange(batch.size)
 
@@ -42,9 +42,13 @@ def assert_traced(batch):
     return run
 
 
+MECHANISMS = [topological_sort, topological_sort_parent]
+
+
 @pytest.mark.parametrize("split", ["validation", "test"])
-def test_agrees_with_the_official_traces(split):
-    assert_traced(official("topological_sort", split))
+@pytest.mark.parametrize("program", MECHANISMS, ids=lambda program: program.name)
+def test_agrees_with_the_official_traces(program, split):
+    assert_traced(official("topological_sort", split), program)
 
 
 @settings(max_examples=20, deadline=None)
@@ -52,7 +56,8 @@ def test_agrees_with_the_official_traces(split):
 def test_agrees_with_clrs_on_any_graph_without_cycles(edges, seed):
     order = np.random.default_rng(seed).permutation(len(edges))
     acyclic = np.triu(edges, 1)[np.ix_(order, order)]
-    assert_traced(from_graphs("topological_sort", acyclic.astype(float)))
+    for program in MECHANISMS:
+        assert_traced(from_graphs("topological_sort", acyclic.astype(float)), program)
 
 
 def test_v_is_out_of_reach():

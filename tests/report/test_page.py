@@ -16,7 +16,7 @@ from mechgap.report.measures import show_measures
 from mechgap.report.page.charts import charts
 from mechgap.report.page.page import write_page
 from mechgap.report.page.player import places
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 from mechgap.training.store import MetricRow, Notes, Observation, Store
 from untrained_runs import SMALL, untrained_run
 

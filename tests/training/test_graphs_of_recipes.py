@@ -7,7 +7,7 @@ import numpy as np
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.official import official
 from mechgap.training.population import Trainer, held_out
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 
 
 def are_trees(batch: Batch) -> bool:

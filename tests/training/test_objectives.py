@@ -20,7 +20,7 @@ from mechgap.tasks.sampling import sample
 from mechgap.training.lesson import Lesson, groups_by_length
 from mechgap.training.loss import Objective, loss, loss_and_gradient
 from mechgap.training.population import initial, objective
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 from mechgap.training.supervision import Readouts, taught_on
 
 SMALL = NetworkConfig(hidden_size=8)
@@ -59,6 +59,28 @@ def test_attention_error_is_the_mean_over_what_counts():
     ]
     plain = loss(network, batch)
     with_it = loss(network, batch, objective=Objective(None, program, 3.0))
+    assert float(with_it - plain) == pytest.approx(3 * np.mean(errors), rel=1e-5)
+
+
+def test_the_worst_node_of_each_step():
+    """Against a loop: the largest error of attention and of hints that nodes have."""
+    batch = graphs("bfs")
+    network = Network.initial("bfs", jax.random.key(0), SMALL)
+    senders = interpret(LIBRARY["bfs"], jax.tree.map(np.asarray, batch.inputs), batch.steps).senders
+    trace = run(network, batch)
+    attention, hints = np.asarray(trace.attention), jax.tree.map(np.asarray, dict(trace.hints))
+    errors = []
+    for b in range(batch.size):
+        for t in range(int(batch.lengths[b]) - 1):
+            rows = attention[t, b, 0][np.arange(batch.nodes), senders[t, b]]
+            pointers = log_softmax(hints["pi_h"][t, b], axis=-1)
+            pointed = pointers[np.arange(batch.nodes), np.asarray(batch.hints["pi_h"][t + 1, b])]
+            reached = np.asarray(batch.hints["reach_h"][t + 1, b]) > 0
+            flags = expit(np.where(reached, 1, -1) * hints["reach_h"][t, b])
+            errors.append(-np.log(rows).min() - pointed.min() - np.log(flags).min())
+    taught = Objective(None, LIBRARY["bfs"], 1.0)
+    plain = loss(network, batch, objective=taught)
+    with_it = loss(network, batch, objective=Objective(None, LIBRARY["bfs"], 1.0, worst_weight=3.0))
     assert float(with_it - plain) == pytest.approx(3 * np.mean(errors), rel=1e-5)
 
 
@@ -154,13 +176,39 @@ def test_hints_first():
         assert hints > 0
 
 
+def test_teaching_begins_and_ends():
+    """Outside of these steps the loss is that of hints and output alone."""
+    given = {"attention_supervision": 2.0, "supervision_begins": 3, "supervision_ends": 5}
+    recipe = make_recipe("bfs", overrides={**given, "hidden_size": 8, "train_steps": 9})
+    network = initial(recipe, jnp.int32(0)).network
+    found = [float(loss(network, graphs("bfs"), None, objective(recipe, jnp.int32(step))))
+             for step in range(9)]  # fmt: skip
+    plain = float(loss(network, graphs("bfs")))
+    taught = float(loss(network, graphs("bfs"), None, Objective(None, LIBRARY["bfs"], 2.0)))
+    assert found == pytest.approx([plain] * 3 + [taught] * 2 + [plain] * 4, rel=1e-6)
+    assert taught > plain + 1
+
+
 @pytest.mark.parametrize(
     ("task", "given", "says"),
     [
         ("bfs", {"curriculum_steps": 5, "hint_mode": "none"}, "needs hints"),
         ("bfs", {"curriculum_steps": -1}, "must not be negative"),
         ("bfs", {"supervised_mechanism": "bfs"}, "nothing is supervised"),
+        ("bfs", {"supervision_ends": 5}, "supervision_ends is 5 but nothing is supervised"),
+        (
+            "bfs",
+            {"attention_supervision": 1.0, "supervision_begins": 5, "supervision_ends": 5},
+            "must begin before it ends",
+        ),
+        (
+            "bfs",
+            {"attention_supervision": 1.0, "supervision_ends": 20_000},
+            "end within train_steps",
+        ),
         ("bfs", {"active_supervision": -1.0}, "must not be negative"),
+        ("bfs", {"worst_weight": -1.0}, "must not be negative"),
+        ("bfs", {"simplified_sharpness": 0.0}, "must be above 0"),
         ("bfs", {"window": -1}, "must not be negative"),
         ("dfs", {"window": 12}, "at most 11 steps on 4 nodes; got window = 12"),
         ("dfs", {"window": 4, "hint_teacher_forcing": 1.5}, "hint_teacher_forcing"),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from mechgap.errors import InvalidInput
-from mechgap.training.recipe import PRESETS, Recipe, make_recipe, recipe_from, to_toml
+from mechgap.training.presets import PRESETS, make_recipe, recipe_from, to_toml
+from mechgap.training.recipe import Recipe
 
 PAPER = {  # the settings table of the paper
     "train_lengths": [4, 7, 11, 13, 16],

@@ -12,7 +12,7 @@ from mechgap.report.trajectory import draw_trajectory, show_trajectory
 from mechgap.training.local import on_this_machine
 from mechgap.training.population import initial, score
 from mechgap.training.population import test_graphs as graphs_to_test
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 from mechgap.training.start import compiled_start
 from mechgap.training.store import Store
 from mechgap.training.train import snapshots_at, train

@@ -29,7 +29,8 @@ from mechgap.training.engines import usable_cores
 from mechgap.training.exchange import export_metrics, merge_runs
 from mechgap.training.local import on_this_machine
 from mechgap.training.population import Trainer
-from mechgap.training.recipe import Recipe, make_recipe
+from mechgap.training.presets import make_recipe
+from mechgap.training.recipe import Recipe
 from mechgap.training.store import Store
 from mechgap.training.train import Stopped, Watcher, snapshots_at, train
 

@@ -9,7 +9,7 @@ from mechgap.tasks.sampling import sample
 from mechgap.training.lesson import Lesson, groups_by_length
 from mechgap.training.loss import loss_and_gradient
 from mechgap.training.population import Learner, initial, optimizer, update
-from mechgap.training.recipe import make_recipe
+from mechgap.training.presets import make_recipe
 
 
 def test_three_updates_are_dm_clrs():

@@ -88,7 +88,7 @@ def reproduce(
     if what == "figures":
         from mechgap.experiments.replication.figures import draw_paper_figures
 
-        for path in draw_paper_figures(runs, out or Path("figures")):
+        for path in draw_paper_figures(runs, results, out or Path("figures")):
             print(f"written: {path}")
         return
     shown = {

@@ -10,7 +10,8 @@ import typer
 from mechgap.cli.app import TaskArgument, app
 from mechgap.cli.watching import watched
 from mechgap.errors import InvalidInput
-from mechgap.training.recipe import PRESETS, Recipe, make_recipe
+from mechgap.training.presets import PRESETS, make_recipe
+from mechgap.training.recipe import Recipe
 
 
 def _train(

@@ -24,7 +24,8 @@ from mechgap.report.answer import answer
 from mechgap.report.page.page import write_page
 from mechgap.tasks.specs import TASKS
 from mechgap.training.engines import make_engine
-from mechgap.training.recipe import Recipe, make_recipe
+from mechgap.training.presets import make_recipe
+from mechgap.training.recipe import Recipe
 from mechgap.training.run import Run
 from mechgap.training.store import Store
 from mechgap.training.train import Tell, Watcher, default_chunk, snapshots_at, train, watching

@@ -9,7 +9,8 @@ from mechgap.errors import InvalidInput
 from mechgap.experiments.training import train_recipe
 from mechgap.measures.snapshot import Snapshot, load_snapshots
 from mechgap.programs.load import find_program
-from mechgap.training.recipe import Recipe, make_recipe
+from mechgap.training.presets import make_recipe
+from mechgap.training.recipe import Recipe
 from mechgap.training.start import compiled_start
 from mechgap.training.train import Watcher
 

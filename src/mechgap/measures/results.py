@@ -27,8 +27,9 @@ from mechgap.measures.snapshot import Seen
 from mechgap.measures.solutions import Solutions
 from mechgap.network.files import packed
 from mechgap.tasks.official import NODES, Split
+from mechgap.training.presets import recipe_from
 from mechgap.training.provenance import Provenance
-from mechgap.training.recipe import Recipe, recipe_from
+from mechgap.training.recipe import Recipe
 from mechgap.training.store import write_file
 from mechgap.typed import Arrays, arrays, plain, typed
 
@@ -72,6 +73,16 @@ class NetworkMeasures:
     def external(self) -> float:
         """Trace accuracy on the test graphs; NaN without hints."""
         return self.traces["test"].accuracy if "test" in self.traces else float("nan")
+
+    @property
+    def hint_accuracy(self) -> Mapping[str, float]:
+        """Each hint's share of that; nothing without hints."""
+        return self.traces["test"].hints if "test" in self.traces else {}
+
+    @property
+    def hint_scores(self) -> Mapping[str, float]:
+        """dm-clrs's own score of each hint on the test graphs; nothing without hints."""
+        return self.traces["test"].dm_clrs if "test" in self.traces else {}
 
     @property
     def nearest(self) -> str | None:

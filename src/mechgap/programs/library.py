@@ -20,7 +20,7 @@ from mechgap.programs.depth_first import dfs, dfs_full, dfs_parent
 from mechgap.programs.posing import ProgramTracer, posed
 from mechgap.programs.program import Program
 from mechgap.programs.queues import dijkstra, mst_prim
-from mechgap.programs.topological import topological_sort
+from mechgap.programs.topological import topological_sort, topological_sort_parent
 from mechgap.tasks.specs import Task, get_task
 
 visit = Bool("visit")
@@ -120,7 +120,7 @@ LIBRARY: Mapping[str, Program] = MappingProxyType(
         for program in (
             *(bfs, bfs_parent, bellman_ford),
             *(reachability, smallest_label, strongest_neighbour, dfs, dfs_parent, dfs_full),
-            *(topological_sort, dijkstra, mst_prim),
+            *(topological_sort, topological_sort_parent, dijkstra, mst_prim),
         )
     }
 )

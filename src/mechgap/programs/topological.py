@@ -4,6 +4,8 @@ As in `dfs` one node is active at a time. Nothing has to be remembered: a node t
 sees in every step the node that it was entered from, and one that is, the next in the list.
 """
 
+from dataclasses import replace
+
 from mechgap.lang import (
     Bool,
     Choice,
@@ -38,6 +40,18 @@ from mechgap.programs.depth_first import (
 
 topo, seen, head, tail = Pointer("topo"), Pointer("seen"), Choice("head"), Bool("tail")
 
+_return = Phase(
+    select=minimum(other.idx),
+    mask=other.finished & equal(other.seen, self.idx),
+    update=dict(
+        active=other.finished & ~self.finished | self.discover | self.entered,
+        discover=self.s_last & self.white,
+    ),
+)
+"""When a node has finished, the node that it was entered from goes on."""
+
+_remembered = where(self.black, self.topo, self.s_prev)
+
 topological_sort = Program(
     name="topological_sort",
     task="topological_sort",
@@ -47,19 +61,12 @@ topological_sort = Program(
         *(active, discover, here, rooted, found, target, finished, entered, seen, tail),
     ),
     phases=(
-        Phase(  # return: when a node has finished, the node that it was entered from goes on
-            select=minimum(other.idx),
-            mask=other.finished & equal(other.seen, self.idx),
-            update=dict(
-                active=other.finished & ~self.finished | self.discover | self.entered,
-                discover=self.s_last & self.white,
-            ),
-        ),
+        _return,
         choose,
         Phase(  # enter: the white node learns by whom it was found
             select=minimum(other.idx),
             mask=other.found & equal(other.target, self.idx),
-            otherwise=where(self.black, self.topo, self.s_prev),
+            otherwise=_remembered,
             update=dict(
                 seen=other.idx,
                 entered=other.found & self.white,
@@ -89,3 +96,23 @@ topological_sort = Program(
 )
 """A list in which edges point forwards. A node that finishes links to the head, which was the last
 to finish: the hint says which it is, and from then on the link itself lets the node see it."""
+
+topological_sort_parent = replace(
+    topological_sort,
+    name="topological_sort_parent",
+    phases=(
+        replace(
+            _return,
+            otherwise=_remembered,
+            update={
+                **_return.update,
+                "active": self.discover | self.entered | other.finished & self.grey,
+            },
+        ),
+        replace(choose, otherwise=self.s_prev),
+        topological_sort.phases[-1],
+    ),
+)
+"""The same, but whoever is not addressed looks where a feature of an edge says (see `dfs_parent`):
+at the node that it was entered from, once it has finished at the next in the list; while the
+active one chooses, at `s_prev`, which is oneself by then."""

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from mechgap.training.recipe import PRESETS, Recipe, make_recipe
+from mechgap.training.presets import PRESETS, make_recipe
+from mechgap.training.recipe import Recipe
 
 # Test accuracy in percent: mean, standard deviation, largest, initialisations.
 _NUMBERS: dict[tuple[str, str], tuple[float, float, float | None, int]] = {

@@ -15,12 +15,15 @@ from mechgap.tasks.specs import Feature, Location, Type
 def on_a_grid(batch: Batch, key: Key[Array, ""], cells: int) -> Batch:
     """The graphs with positions ``i / cells``, as larger graphs have them.
 
-    Their nodes lie in a stretch of the grid that is anything from as short as can be to all of it.
+    Every other graph lies over all of the grid, as graphs that are tested do; the nodes of the
+    others lie closer together, in a stretch that is anything from as short as can be to all of it.
     """
     size, nodes = batch.size, batch.nodes
     low, width, chosen = jax.random.split(key, 3)
+    all_of_it = (jnp.arange(size) % 2 == 0)[:, None]
     first = jax.random.randint(low, (size, 1), 0, cells - nodes + 1)
     last = jax.random.randint(width, (size, 1), first + nodes, cells + 1)
+    first, last = jnp.where(all_of_it, 0, first), jnp.where(all_of_it, cells, last)
     cell = jnp.arange(cells)
     inside = (cell >= first) & (cell < last)
     order = jnp.where(inside, jax.random.uniform(chosen, (size, cells)), 2.0)

@@ -16,7 +16,8 @@ from mechgap.network.config import NetworkConfig
 from mechgap.network.files import read_tensors
 from mechgap.network.network import Network
 from mechgap.training.population import held_out, score
-from mechgap.training.recipe import Recipe, recipe_from
+from mechgap.training.presets import recipe_from
+from mechgap.training.recipe import Recipe
 from mechgap.training.store import MetricRow, Store, write_file
 
 

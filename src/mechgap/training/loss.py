@@ -36,8 +36,12 @@ class Objective(eqx.Module):
     """Times the error of what is read of the mechanism's signals."""
     change_weight: float = eqx.field(static=True, default=0.0)
     """Times the error of hints where they change."""
+    worst_weight: float = eqx.field(static=True, default=0.0)
+    """Times the error of the worst node of each step: of attention, of signals and of hints."""
     ignored: tuple[str, ...] = eqx.field(static=True, default=())
     """Hints whose error does not count."""
+    teaching_weight: Float[Array, ""] | None = None
+    """Times all that the program teaches; None for 1."""
     forcing: Float[Array, ""] | None = None
     """The probability of the true hint; None for the configuration's."""
 
@@ -197,10 +201,34 @@ def _loss(
         total += _teaching_error(
             lesson, lesson.taught, predicted.steps, readouts, objective, counts
         )
-    for f in _changing(lesson, objective) if objective.change_weight else ():
-        error = jnp.where(_changes(f, lesson), _hint_errors(f, lesson.batch, predicted), 0)
-        total += objective.change_weight * jnp.sum(error) / jnp.maximum(1, counts.changes[f.name])
+    if network.config.decodes_hints and (objective.change_weight or objective.worst_weight):
+        total += _emphasis(lesson, predicted, objective, counts)
     return total, predicted.end
+
+
+def _emphasis(
+    lesson: Lesson, predicted: Unrolled, objective: Objective, counts: Counts
+) -> Float[Array, ""]:
+    """One more error of hints where they change, and of the worst node of each step."""
+    total = jnp.zeros(())
+    for f in _changing(lesson, objective):
+        error = _hint_errors(f, lesson.batch, predicted)
+        if objective.change_weight:
+            changed = jnp.sum(jnp.where(_changes(f, lesson), error, 0))
+            total += objective.change_weight * changed / jnp.maximum(1, counts.changes[f.name])
+        if objective.worst_weight and error.ndim == 3:  # of every node, not of one of them
+            total += objective.worst_weight * _worst(error, lesson, counts)
+    return total
+
+
+def _worst(
+    error: Float[Array, "steps *phases batch nodes"], lesson: Lesson, counts: Counts
+) -> Float[Array, ""]:
+    """The largest error in each graph, its mean over the steps that count, summed over phases."""
+    counted = lesson.counted[: len(error)]
+    if error.ndim == 4:
+        counted = counted[:, None]
+    return jnp.sum(jnp.where(counted, jnp.max(error, axis=-1), 0)) / jnp.maximum(1, counts.hints)
 
 
 def prediction_error(network: Network, batch: Batch, predicted: Unrolled) -> Float[Array, ""]:
@@ -246,6 +274,8 @@ def _teaching_error(
     rows = jnp.maximum(1, counts.hints) * lesson.batch.nodes
     attention = attention_errors(taught, steps)
     total = objective.attention_weight * jnp.sum(jnp.where(counted, attention, 0)) / rows
+    if objective.worst_weight and (objective.attention_weight or objective.active_weight):
+        total += objective.worst_weight * _worst(attention, lesson, counts)
     if counts.active is not None:
         active = jnp.sum(jnp.where(counted & taught.active, attention, 0), axis=(0, 2, 3))
         total += objective.active_weight * jnp.sum(active / jnp.maximum(1, counts.active))
@@ -253,7 +283,9 @@ def _teaching_error(
         pos = lesson.batch.inputs["pos"]
         signals = readouts.errors(objective.mechanism, taught, steps.hidden, pos)
         total += objective.state_weight * jnp.sum(jnp.where(counted, signals, 0)) / rows
-    return total
+        if objective.worst_weight:
+            total += objective.worst_weight * _worst(signals, lesson, counts)
+    return total if objective.teaching_weight is None else objective.teaching_weight * total
 
 
 def _told(lesson: Lesson, objective: Objective) -> list[Feature]:

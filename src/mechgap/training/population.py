@@ -33,7 +33,8 @@ from mechgap.training.loss import (
     prepared_loss_and_gradient,
     window_loss_and_gradient,
 )
-from mechgap.training.recipe import Forcing, LearningRate, Optimizer, Recipe, Regularizer
+from mechgap.training.options import Forcing, LearningRate, Optimizer, Regularizer
+from mechgap.training.recipe import Recipe
 from mechgap.training.start import starting_network
 from mechgap.training.streams import Stream, noisy
 from mechgap.training.supervision import Readouts, taught_on
@@ -269,9 +270,11 @@ def _drawn(recipe: Recipe, nodes: int, key: Key[Array, ""]) -> Batch:
 
 def objective(recipe: Recipe, step: Int[Array, ""]) -> Objective:
     """What the loss is made of at a step."""
-    after_hints = forcing = None
+    after_hints = teaching = forcing = None
     if recipe.curriculum_steps:
         after_hints = (step >= recipe.curriculum_steps).astype(jnp.float32)
+    if recipe.supervision_begins or recipe.supervision_ends:
+        teaching = recipe.is_taught_at(step).astype(jnp.float32)
     if recipe.teacher_forcing_schedule == Forcing.LINEAR:
         forcing = recipe.hint_teacher_forcing * (1 - step / recipe.train_steps)
     return Objective(
@@ -281,7 +284,9 @@ def objective(recipe: Recipe, step: Int[Array, ""]) -> Objective:
         active_weight=recipe.active_supervision,
         state_weight=recipe.state_supervision,
         change_weight=recipe.change_weight,
+        worst_weight=recipe.worst_weight,
         ignored=recipe.ignored,
+        teaching_weight=teaching,
         forcing=forcing,
     )
 

@@ -32,8 +32,9 @@ from mechgap.network.files import load_network, network_bytes, packed
 from mechgap.network.network import Network
 from mechgap.network.pairwise import runs_natively
 from mechgap.training.population import Learner
+from mechgap.training.presets import recipe_from, to_toml
 from mechgap.training.provenance import Provenance
-from mechgap.training.recipe import Recipe, recipe_from, to_toml
+from mechgap.training.recipe import Recipe
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);

@@ -8,12 +8,14 @@ from types import MappingProxyType
 from mechgap.errors import InvalidInput
 from mechgap.experiments.gap import NODES
 from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.sizes import SizesTable
 from mechgap.experiments.replication.tables import (
     BF,
     BFS,
     DFS_SHORT,
     REGULARISED_BFS,
     STABILITY_ROWS,
+    TABLES,
 )
 from mechgap.measures.reference import compile_reference
 from mechgap.measures.results import load_results
@@ -75,8 +77,8 @@ def figure_populations() -> Mapping[str, Population]:
     return MappingProxyType({p.name: p for figure in FIGURES for p in figure.populations})
 
 
-def draw_paper_figures(runs: Path, out: Path) -> list[Path]:
-    """Draw what the measured runs allow, as PDF and PNG; where the drawings are."""
+def draw_paper_figures(runs: Path, results: Path, out: Path) -> list[Path]:
+    """Draw what measured runs and kept numbers allow, as PDF and PNG; where the drawings are."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -87,15 +89,18 @@ def draw_paper_figures(runs: Path, out: Path) -> list[Path]:
         if (surroundings / SETTINGS).exists():
             written += draw_landscape(load_landscape(surroundings), out, population.name)
         try:
-            results = load_results(runs / population.name)
+            measured = load_results(runs / population.name)
         except InvalidInput:  # not measured yet
             continue
-        drawings = available_figures(results, compile_reference(population.recipe, NODES).compiled)
+        drawings = available_figures(measured, compile_reference(population.recipe, NODES).compiled)
         for figure in FIGURES:
             if population not in figure.populations or figure.drawing not in drawings:
                 continue
             drawn = drawings[figure.drawing]()
             written += save_in_both(drawn, out, figure.file(population))
+    for name, table in TABLES.items():
+        drawn = table.drawn(results) if isinstance(table, SizesTable) else None
+        written += save_in_both(drawn, out, f"sizes_{name}") if drawn is not None else []
     return written + _draw_stability(runs, out)
 
 

@@ -16,7 +16,8 @@ from mechgap.measures.internal import Parts
 from mechgap.measures.results import NetworkMeasures, load_results
 from mechgap.measures.snapshot import Seen
 from mechgap.measures.solutions import Between
-from mechgap.training.recipe import Recipe, recipe_from
+from mechgap.training.presets import recipe_from
+from mechgap.training.recipe import Recipe
 from mechgap.training.store import DATABASE, Store, write_file
 from mechgap.typed import plain, rounded, typed
 
@@ -36,7 +37,7 @@ class KeptGap:
     """Empty in numbers from before it was told what a gap is made of."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KeptNetwork:
     """Of everything that was measured of a network, what is kept when it is gone."""
 
@@ -49,9 +50,13 @@ class KeptNetwork:
     compiled_with_its_attention: float
     gaps: Mapping[str, KeptGap]
     """On the test graphs, by mechanism."""
+    hint_accuracy: Mapping[str, float] = field(default_factory=dict)
+    """Each hint's share of the trace that is within the paper's margins. Empty in older numbers."""
+    hint_scores: Mapping[str, float] = field(default_factory=dict)
+    """dm-clrs's score of each hint: by the more likely answer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KeptSeed(KeptNetwork):
     """The same of a learned network."""
 

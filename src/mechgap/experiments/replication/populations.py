@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from mechgap.measures.snapshot import STEPS
-from mechgap.training.recipe import PRESETS, Recipe, make_recipe
+from mechgap.training.presets import PRESETS, make_recipe
+from mechgap.training.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,12 @@ class Population:
         """Seed-steps per second on the machine of `benchmarks/rates.py`: two cores.
 
         What was not measured there is taken to be as fast as its task's preset, else as its task's
-        default, message-passing step by step.
+        default, message-passing step by step; a task of which nothing was measured, as dfs.
         """
         rates = _rates()
-        usual = rates[self.task] / self.recipe.nb_msg_passing_steps
-        of_preset = rates.get(f"{self.task}_{self.preset}", usual)
+        task = self.task if self.task in rates else "dfs"
+        usual = rates[task] / self.recipe.nb_msg_passing_steps
+        of_preset = rates.get(f"{task}_{self.preset}", usual)
         return rates.get(self.unshortened_name, of_preset)
 
     def seconds(self, seeds: int, rate: float | None = None) -> float:

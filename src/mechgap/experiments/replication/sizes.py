@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from matplotlib.figure import Figure
+
 from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import Row, TableOfRows
 from mechgap.experiments.replication.numbers import load_numbers
@@ -13,6 +15,7 @@ from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.elsewhere import name_of
 from mechgap.measures.snapshot import Seen
+from mechgap.report.sizes import over_sizes
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,21 @@ class SizesTable(TableOfRows):
         head = ("", *(f"{kind}, {nodes} nodes" for kind, nodes in graphs), "seeds", "steps")
         remarks = [f"{row.label}: {row.remark}." for row in self.rows if row.remark]
         return Rendered(name, self.caption, head, rows, [*remarks, *self.remarks], data)
+
+    def drawn(self, results: Path) -> Figure | None:
+        """Whole graphs that are right against their size; None where there are no numbers yet."""
+        found = {row.label: _by_size(row.population, results) for row in self.rows}
+        known = {label: kinds for label, kinds in found.items() if kinds}
+        return over_sizes(known, "graphs that are right (%)") if known else None
+
+
+def _by_size(population: Population, results: Path) -> dict[str, dict[int, list[float]]]:
+    seen, shares = _seen(population, results), dict[str, dict[int, list[float]]]()
+    for kind, nodes in population.elsewhere:
+        of_seeds = [each.graph_accuracy for each in seen.get(name_of(kind, nodes), ())]
+        if of_seeds:
+            shares.setdefault(kind, {})[nodes] = [share or 0.0 for share in of_seeds]
+    return shares
 
 
 def _seen(population: Population, results: Path) -> Mapping[str, Sequence[Seen]]:

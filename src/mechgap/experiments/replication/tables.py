@@ -7,6 +7,7 @@ from mechgap.experiments.replication.accuracies import AccuracyTable, Contrast
 from mechgap.experiments.replication.causes import CausalTable, FoilTable
 from mechgap.experiments.replication.correlations import AlongTable, CorrelationTable
 from mechgap.experiments.replication.ends import EndsTable
+from mechgap.experiments.replication.hints import HintsTable
 from mechgap.experiments.replication.kinds import Row, SolutionsTable, Table
 from mechgap.experiments.replication.landscapes import FlatnessTable
 from mechgap.experiments.replication.objectives import ObjectivesTable
@@ -14,6 +15,7 @@ from mechgap.experiments.replication.parts import PartsTable
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.sizes import SizesTable
 from mechgap.experiments.replication.stability import StabilityRow, StabilityTable
+from mechgap.experiments.replication.teaching import by_attention, by_hints, by_state
 from mechgap.measures.snapshot import STEPS
 from mechgap.report.paper import CORRELATIONS
 
@@ -22,34 +24,15 @@ DFS_STEPS = 2_000
 """Where DFS is not trained to the paper's end, which takes hours."""
 DFS = Population("dfs", seeds=2)
 DFS_SHORT = DFS.shortened(DFS_STEPS)
+DFS_TAUGHT = by_state("dfs")
+TOPOLOGICAL_SHORT, DIJKSTRA_SHORT, PRIM_SHORT = (
+    Population(task, seeds=3).shortened(DFS_STEPS)
+    for task in ("topological_sort", "dijkstra", "mst_prim")
+)
 BFS_THREE = Population("bfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, suffix="three_steps")
 DFS_THREE = Population(
     "dfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, suffix="three_steps"
 ).shortened(DFS_STEPS)
-_IN_WINDOWS = {"nb_msg_passing_steps": 3, "ignored_hints": "v"}
-_ATTENTION = {
-    **_IN_WINDOWS,
-    "supervised_mechanism": "dfs_parent",
-    "attention_supervision": 1.0,
-    "active_supervision": 1.0,
-}
-_SIGNALS = {
-    **_ATTENTION,
-    "state_supervision": 1.0,
-    "supervised_signals": "active,discover,found,target,finished,entered,pi",
-}
-_SIZES = tuple((kind, nodes) for kind in ("er", "er-sparse") for nodes in (16, 32, 64))
-DFS_WINDOWS, DFS_ATTENTION, DFS_TAUGHT, DFS_ADAM, DFS_SELF, DFS_DENSE = (
-    Population("dfs", "windows", 3, overrides, suffix, (), _SIZES)
-    for suffix, overrides in {
-        "": _IN_WINDOWS,
-        "attention": _ATTENTION,
-        "taught": _SIGNALS,
-        "taught_adam": {**_SIGNALS, "optimizer": "adam", "learning_rate": 2e-3},
-        "taught_dfs": {**_SIGNALS, "supervised_mechanism": "dfs"},
-        "taught_er": {**_SIGNALS, "train_graphs": "er"},
-    }.items()
-)
 REGULARISED_BFS = Population("bfs", "regularisation_1e-4", 4)
 REGULARISED_BF = Population("bellman_ford", "regularisation_1e-4", 4)
 EXTENDED_BFS = Population("bfs", "grokking", 2, snapshots=(*STEPS, 20_000, 30_000))
@@ -68,6 +51,13 @@ BFS_SUPERVISED_PARENT = Population(
     "bfs", "supervised", 4, {"supervised_mechanism": "bfs_parent"}, "parent"
 )
 BFS_SIMPLIFIED = Population("bfs", "ablation_simplified", 2)
+BFS_UNCLIPPED, BFS_BLUNT = (
+    Population("bfs", "ablation_simplified", 2, overrides, suffix)
+    for suffix, overrides in {
+        "unclipped": {"grad_clip_max_norm": 0.0},
+        "sharpness_100": {"simplified_sharpness": 100.0},
+    }.items()
+)
 BF_SIMPLIFIED = Population("bellman_ford", "ablation_simplified", 2)
 MINIMAL_STEPS = (2000, 10_000)
 """Minimal networks train in a second each; looking at them takes as long."""
@@ -107,6 +97,16 @@ _GAPS = (
     Row("bellman_ford", BF),
     Row("dfs", DFS),
 )
+
+
+def _taught(task: str) -> tuple[Row, ...]:
+    """What teaching does to a task with long traces."""
+    return (
+        Row(f"{task}, windows", by_hints(task)),
+        Row(f"{task}, windows, taught attention", by_attention(task)),
+        Row(f"{task}, windows, taught attention and signals", by_state(task)),
+    )
+
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
@@ -283,38 +283,71 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 Row("bfs, taught bfs's attention", BFS_SUPERVISED),
                 Row("bfs, taught bfs_parent's attention", BFS_SUPERVISED_PARENT),
                 Row("bellman_ford", BF),
+                Row(
+                    "bellman_ford, traces first",
+                    Population("bellman_ford", "curriculum", 3),
+                    "as above",
+                ),
                 Row("bellman_ford, edge information", BF_EDGE_MIXED),
                 Row("bellman_ford, edge information, taught attention", BF_TAUGHT),
                 Row("dfs", DFS),
-                Row(
-                    "dfs, windows",
-                    DFS_WINDOWS,
-                    "three message-passing steps per hint, hints alone, in windows of four hints",
-                ),
-                Row(
-                    "dfs, windows, taught attention and signals",
-                    DFS_TAUGHT,
-                    "the same, taught dfs_parent's attention and signals",
-                ),
+                *_taught("dfs"),
+                Row("topological_sort", TOPOLOGICAL_SHORT, _SHORT),
+                *_taught("topological_sort"),
+                Row("dijkstra", DIJKSTRA_SHORT, _SHORT),
+                *_taught("dijkstra"),
+                Row("mst_prim", PRIM_SHORT, _SHORT),
+                *_taught("mst_prim"),
             ),
             (
                 f"{_MEASURED} Beside the program that taught, where one did.",
                 "Sparse: the deep graphs, 1,000 of 32 nodes with long traces.",
+                "Windows: four hints at a time, graphs of 16 and 32 nodes, hidden size 64, as many "
+                "message-passing steps as the program selects in a hint (dfs and topological_sort "
+                "3, the others 2, with attention to all nodes and edge information).",
             ),
         ),
         "dfs_learned": SizesTable(
             "Beyond the paper: depth-first search, learned",
             (
-                Row("hints alone", DFS_WINDOWS),
-                Row("+ attention", DFS_ATTENTION),
+                Row("hints alone", by_hints("dfs")),
+                Row("+ attention", by_attention("dfs")),
                 Row("+ attention, signals", DFS_TAUGHT),
-                Row("+ attention, signals; Adam", DFS_ADAM, "at a learning rate of 0.002"),
                 Row(
                     "+ attention, signals; of dfs",
-                    DFS_SELF,
+                    by_state("dfs", "dfs", supervised_mechanism="dfs"),
                     "in which nodes that are not addressed attend to themselves, not to parents",
                 ),
-                Row("+ attention, signals; er alone", DFS_DENSE, "trained on dense graphs alone"),
+                Row(
+                    "+ attention, signals; Adam",
+                    by_state("dfs", "adam", optimizer="adam", learning_rate=2e-3),
+                    "at a learning rate of 0.002",
+                ),
+                Row(
+                    "+ attention, signals; er alone",
+                    by_state("dfs", "er", train_graphs="er"),
+                    "trained on dense graphs alone",
+                ),
+                Row(
+                    "+ attention, signals; means alone",
+                    by_state("dfs", "means", worst_weight=0.0),
+                    "without one more error of each step's worst node",
+                ),
+                Row(
+                    "+ attention, signals; for 4,000 steps",
+                    by_state("dfs", "until_4000", supervision_ends=4_000),
+                    "then 12,000 by hints alone",
+                ),
+                Row(
+                    "+ attention, signals; for 8,000 steps",
+                    by_state("dfs", "until_8000", supervision_ends=8_000),
+                    "then 8,000 by hints alone",
+                ),
+                Row(
+                    "+ attention, signals; from step 8,000",
+                    by_state("dfs", "from_8000", supervision_begins=8_000),
+                    "after 8,000 by hints alone",
+                ),
             ),
             (
                 "Outputs / whole graphs that are right / updated nodes whose largest attention is "
@@ -353,6 +386,23 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 Row("bellman_ford, simplified decoders", BF_SIMPLIFIED),
             ),
             (_MEASURED,),
+        ),
+        "decoders_hints": HintsTable(
+            "Beyond the paper: why do traces fall with simplified pointer decoders?",
+            (
+                Row("bfs, simplified decoders", BFS_SIMPLIFIED),
+                Row("bfs, simplified decoders, no clipping", BFS_UNCLIPPED),
+                Row("bfs, simplified decoders, c = 100", BFS_BLUNT, "in place of 1,000"),
+            ),
+            (
+                "Within the margin: the external measure's rule, for a mask a probability within "
+                "0.1. The more likely answer: dm-clrs's rule.",
+                "A simplified decoder reads the parent's position off the hidden state, where only "
+                "a message can have brought it; dm-clrs's compares every pair of nodes itself.",
+                "So attention is bfs_parent's, whatever c is. What falls is reach_h, and only by "
+                "its margin: an error of positions counts c-fold, and beside 1,000-fold errors "
+                "a mask's own is too small to be learned further. Clipping is not the reason.",
+            ),
         ),
         "ends": EndsTable(
             "Beyond the paper: does longer training close the gap?",

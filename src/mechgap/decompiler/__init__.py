@@ -1,0 +1,1 @@
+"""From a network back to a program of the language: what does it run?"""

@@ -1,0 +1,97 @@
+"""Populations that an exact program teaches, and their twins that learn by hints alone.
+
+All learn long traces in windows; their networks pass messages as often in a hint as the program
+selects, and have what it needs of edges.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from mechgap.experiments.replication.populations import Population
+
+SEEDS = 3
+_KINDS = ("er", "er-sparse")
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """How one task is taught."""
+
+    shape: Mapping[str, Any]
+    """What the network needs to run the program, and hints that it cannot predict."""
+    teacher: str
+    signals: str
+    """What is supervised of the teacher's state."""
+    steps: int
+    sizes: tuple[int, ...] = (16, 64)
+    """Of the other graphs that its networks are looked at on."""
+
+
+_SEARCH = MappingProxyType({"nb_msg_passing_steps": 3, "ignored_hints": "v"})
+_QUEUE = MappingProxyType(
+    {"nb_msg_passing_steps": 2, "processor_type": "gatv2_full", "use_edge_info": True}
+)
+LESSONS: Mapping[str, Lessons] = MappingProxyType(
+    {
+        "dfs": Lessons(
+            _SEARCH,
+            "dfs_parent",
+            "active,discover,found,target,finished,entered,pi",
+            16_000,
+            (16, 32, 64),
+        ),
+        "topological_sort": Lessons(
+            _SEARCH,
+            "topological_sort_parent",
+            "active,discover,found,target,finished,entered,seen,tail",
+            16_000,
+        ),
+        "dijkstra": Lessons(_QUEUE, "dijkstra", "taken,done,queued,pi,dist", 8_000),
+        "mst_prim": Lessons(_QUEUE, "mst_prim", "taken,done,queued,pi,key", 8_000),
+    }
+)
+"""By task."""
+
+
+def by_hints(task: str) -> Population:
+    """Learns by hints alone."""
+    return _population(task, "", {})
+
+
+def by_attention(task: str) -> Population:
+    """Is taught whom to attend to."""
+    return _population(task, "attention", _attention(task))
+
+
+def by_state(task: str, suffix: str = "", **otherwise: Any) -> Population:
+    """Is taught whom to attend to and what to hold; or so, but for something."""
+    name = f"taught_{suffix}" if suffix else "taught"
+    return _population(task, name, {**_attention(task), **_state(task), **otherwise})
+
+
+def _attention(task: str) -> dict[str, Any]:
+    return {
+        "supervised_mechanism": LESSONS[task].teacher,
+        "attention_supervision": 1.0,
+        "active_supervision": 1.0,
+    }
+
+
+def _state(task: str) -> dict[str, Any]:
+    return {"state_supervision": 1.0, "supervised_signals": LESSONS[task].signals}
+
+
+def _population(task: str, suffix: str, overrides: Mapping[str, Any]) -> Population:
+    lessons = LESSONS[task]
+    length = {"train_steps": lessons.steps, "test_every": lessons.steps}
+    return Population(
+        task,
+        "windows",
+        SEEDS,
+        {**length, **lessons.shape, **overrides},
+        suffix,
+        snapshots=(),
+        elsewhere=tuple((kind, nodes) for kind in _KINDS for nodes in lessons.sizes),
+    )

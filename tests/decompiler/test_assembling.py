@@ -1,0 +1,48 @@
+"""From whom nodes attend to, and the trace, back to a program that runs."""
+
+import jax
+import numpy as np
+import pytest
+
+from mechgap.decompiler.assembling import assembled
+from mechgap.decompiler.search import search
+from mechgap.decompiler.updates import Rows, update_of
+from mechgap.programs.interpreter import interpret
+from mechgap.programs.library import LIBRARY
+from mechgap.programs.validate import problems
+from seen_programs import graphs_of, seen
+
+
+def found(program, graphs):
+    """The program that is read off a program's run."""
+    scenes, attended = seen(program, 11, graphs, 16)
+    rules = []
+    for phase in range(program.selections):
+        rules.append(search(scenes, attended[:, phase])[0].rule)
+        scenes = scenes.after_phase(phase, attended[:, phase])
+    rows = Rows.of(scenes)
+    updates = {c: update_of(c, rows) for c in dict.fromkeys(scenes.words.hints.values())}
+    return assembled("found", graphs_of(program, 11, graphs, 16), scenes, rules, updates)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bfs", "bfs_parent", "bellman_ford", "reachability", "smallest_label"),
+        *("strongest_neighbour", "dijkstra", "mst_prim", "dfs", "dfs_parent"),
+    ],
+)
+def test_it_runs_as_the_one_that_it_was_read_off(name):
+    program = LIBRARY[name]
+    again = found(program, 8 if program.selections == 3 else 24)
+    assert list(problems(again)) == []
+    assert set(program.output) == set(again.output)
+    batch = graphs_of(program, 5, 8, 24)
+    inputs = jax.tree.map(np.asarray, batch.inputs)
+    ours, theirs = (interpret(p, inputs, batch.steps) for p in (again, program))
+    counted = np.arange(batch.steps)[:, None] < np.maximum(1, np.asarray(batch.lengths) - 1)
+    of_phases = np.repeat(counted, program.selections, axis=0)
+    assert (ours.senders == theirs.senders)[of_phases].all()
+    for hint, component in again.hints.items():
+        mine, truth = ours.states[component.name], theirs.states[program.hints[hint].name]
+        np.testing.assert_allclose(mine[1:][counted], truth[1:][counted], atol=1e-5, err_msg=hint)
