@@ -227,8 +227,8 @@ def taught() -> str:
     """How far depth-first search is learned: on the official test graphs and on new ones."""
     shown = {
         "the paper's recipe": "dfs",
-        "windows, hints alone": "dfs_windows",
-        "windows, taught attention and signals": "dfs_windows_taught",
+        "windows, hints alone": "dfs_windows_long",
+        "windows, taught attention and signals": "dfs_windows_taught_long",
     }
     sets = [f"{kind}-{nodes}" for kind in ("er", "er-sparse") for nodes in (16, 32, 64)]
     rows = [
@@ -258,7 +258,7 @@ def taught_dfs() -> str:
     def scores(name: str) -> list[float]:
         return json.loads((PROJECT / "results" / f"{name}.json").read_text())["accuracy"]
 
-    best, alone = scores("dfs_windows_taught"), scores("dfs_windows")
+    best, alone = scores("dfs_windows_taught_long"), scores("dfs_windows_long")
     return (
         "Taught its program's attention and state on graphs of at most 32 nodes, the same network "
         f"learns depth-first search: {_percent(best)} of the official test graphs' outputs "

@@ -13,6 +13,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -151,6 +152,19 @@ def test_networks_are_looked_at_on_the_way(whole):
         assert kept["best"] == ends[row.seed, "best"]
         assert kept["step"] == ends[row.seed, "last"]
     assert len({one.fingerprint for one in seen if one.which == "step"}) == 3 * 4
+
+
+@pytest.mark.parametrize(("latest", "kept"), [(False, 3), (True, 8)])
+def test_which_of_two_equally_good_networks_is_kept(latest, kept):
+    """dm-clrs's first, or the latest; a worse one never."""
+    trainer = Trainer(replace(RECIPE, latest_best=latest))
+    learner = trainer.start([0])
+    at = lambda step, learner: eqx.tree_at(lambda x: x.step, learner, jnp.int32([step]))  # noqa: E731
+    learner, _ = trainer.report(at(3, learner), jnp.zeros(1), test=False)
+    learner, _ = trainer.report(at(8, learner), jnp.zeros(1), test=False)
+    assert learner.best_step.tolist() == [kept]
+    better = eqx.tree_at(lambda x: x.best_validation, at(9, learner), jnp.float32([2.0]))
+    assert trainer.report(better, jnp.zeros(1), test=False)[0].best_step.tolist() == [kept]
 
 
 def test_snapshots_where_nobody_looks():

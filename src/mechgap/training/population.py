@@ -85,7 +85,7 @@ class Trainer:
         self.recipe = recipe
         self._start = jax.jit(jax.vmap(partial(initial, recipe)))
         self._advance = jax.jit(partial(advance, recipe), donate_argnums=0)
-        self._report = jax.jit(partial(report, *held_out(recipe)), donate_argnums=0)
+        self._report = jax.jit(partial(report, recipe, *held_out(recipe)), donate_argnums=0)
 
     def start(self, seeds: Sequence[int], device: Any = None) -> Learner:
         """Untrained learners, on a device."""
@@ -354,6 +354,7 @@ def weight_penalty(regularizer: str, network: Network) -> Float[Array, ""]:
 
 
 def report(
+    recipe: Recipe,
     validation: Batch,
     test: Batch,
     learners: Learner,
@@ -364,8 +365,10 @@ def report(
 
     def one(learner: Learner) -> tuple[Learner, Float[Array, ""]]:
         found = score(learner.network, validation)
-        # As in dm-clrs: a later score must be higher, not equal. NaN is never higher.
+        # NaN is never better.
         better = found > learner.best_validation
+        if recipe.latest_best:
+            better |= found == learner.best_validation
         keep = partial(jnp.where, better)
         learner = eqx.tree_at(
             lambda x: (x.best, x.best_step, x.best_validation),

@@ -30,11 +30,12 @@ _WINDOWS = {
     "window": 4,
     "hint_teacher_forcing": 0.5,
     "change_weight": 1.0,
-    "worst_weight": 0.5,
+    "worst_weight": 1.0,
     "optimizer": "muon",
     "learning_rate": 4e-3,
     "learning_rate_schedule": "cosine",
     "eval_every": 1000,
+    "latest_best": True,
     "test_every": 16_000,
     "hidden_size": 64,
 }

@@ -45,6 +45,9 @@ class Recipe:
     grad_clip_max_norm: float = _about(1.0, "Largest norm of a gradient; 0 for no clipping.")
     eval_every: int = _about(50, "Steps between validations.")
     test_every: int = _about(500, "Steps between tests, which are recorded and never selected by.")
+    latest_best: bool = _about(
+        False, "Of networks that validate equally well keep the latest; dm-clrs keeps the first."
+    )
     random_pos: bool = _about(True, "Random node positions in training and validation.")
     position_grid: int = _about(
         0, "Training graphs have positions i/this, as larger graphs do; 0 for none."

@@ -15,7 +15,7 @@ from mechgap.experiments.replication.parts import PartsTable
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.sizes import SizesTable
 from mechgap.experiments.replication.stability import StabilityRow, StabilityTable
-from mechgap.experiments.replication.teaching import by_attention, by_hints, by_state
+from mechgap.experiments.replication.teaching import LONG, by_attention, by_hints, by_state
 from mechgap.measures.snapshot import STEPS
 from mechgap.report.paper import CORRELATIONS
 
@@ -24,7 +24,7 @@ DFS_STEPS = 2_000
 """Where DFS is not trained to the paper's end, which takes hours."""
 DFS = Population("dfs", seeds=2)
 DFS_SHORT = DFS.shortened(DFS_STEPS)
-DFS_TAUGHT = by_state("dfs")
+DFS_TAUGHT, DFS_TWIN = by_state("dfs", "long", **LONG), by_hints("dfs", "long", **LONG)
 TOPOLOGICAL_SHORT, DIJKSTRA_SHORT, PRIM_SHORT = (
     Population(task, seeds=3).shortened(DFS_STEPS)
     for task in ("topological_sort", "dijkstra", "mst_prim")
@@ -310,9 +310,11 @@ TABLES: Mapping[str, Table] = MappingProxyType(
         "dfs_learned": SizesTable(
             "Beyond the paper: depth-first search, learned",
             (
+                Row("hints alone, long", DFS_TWIN),
+                Row("+ attention, signals; long", DFS_TAUGHT),
                 Row("hints alone", by_hints("dfs")),
                 Row("+ attention", by_attention("dfs")),
-                Row("+ attention, signals", DFS_TAUGHT),
+                Row("+ attention, signals", by_state("dfs")),
                 Row(
                     "+ attention, signals; of dfs",
                     by_state("dfs", "dfs", supervised_mechanism="dfs"),

@@ -12,6 +12,8 @@ from typing import Any
 from mechgap.experiments.replication.populations import Population
 
 SEEDS = 3
+LONG: Mapping[str, Any] = MappingProxyType({"train_steps": 32_000, "test_every": 32_000})
+"""Twice as long, for the populations of depth-first search that are to be as good as can be."""
 _KINDS = ("er", "er-sparse")
 
 
@@ -55,9 +57,9 @@ LESSONS: Mapping[str, Lessons] = MappingProxyType(
 """By task."""
 
 
-def by_hints(task: str) -> Population:
+def by_hints(task: str, suffix: str = "", **otherwise: Any) -> Population:
     """Learns by hints alone."""
-    return _population(task, "", {})
+    return _population(task, suffix, otherwise)
 
 
 def by_attention(task: str) -> Population:
