@@ -16,7 +16,7 @@ attended to (the *floor*), and a part of α* can be idle. So every accuracy stan
 and every α* beside its foils.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -27,7 +27,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from mechgap.measures.data import Data, GroundTruth
-from mechgap.measures.foiled import Foiled, FoiledHints, FoiledPart, answers, foiled_hints
+from mechgap.measures.foiled import (
+    Answers,
+    Foiled,
+    FoiledHints,
+    FoiledPart,
+    answers,
+    foiled_hints,
+)
 from mechgap.measures.internal import ROWS
 from mechgap.measures.yardsticks import fixed_yardsticks, random_attention
 from mechgap.network.network import Network, unroll
@@ -38,6 +45,7 @@ from mechgap.tasks.scores import output_scores, right_nodes
 from mechgap.tasks.specs import Type
 
 Attention = Float[Array, "time batch heads receivers senders"]
+Said = Mapping[str, Answers]
 
 TEMPERATURES = {"hardened": 0.0, "sharper": 0.5, "softer": 2.0}
 RANDOM_ATTENTIONS = 8
@@ -132,11 +140,9 @@ def causal(network: Network, data: Data, foiled: Foiled | None = None) -> Causal
 
     fixed = fixed_yardsticks(data)
     some = fixed["self"]
-    chance = [right(everybody, random_attention(data, k)).nodes for k in range(RANDOM_ATTENTIONS)]
-    always = jnp.all(jnp.stack(chance), axis=0)
     return Causal(
         own=float(right(nobody, some).score),
-        floor=float(jnp.mean(always)),
+        floor=floor_score(network, data),
         tempered={
             name: float(right(nobody, some, value).score) for name, value in TEMPERATURES.items()
         },
@@ -162,34 +168,48 @@ def _forced(
         """From the next phase on a network attends by itself."""
         return everybody & (phase_of <= phase)
 
-    foils = {at: _FoilGiven.of(truth, data, at) for at, cases in foiled.items() if cases.cases}
-    phases = sorted({at.phase for at in foils})
-    asides = {
-        **{at: attending(given.senders, until(at.phase)) for at, given in foils.items()},
-        **{p: attending(truth.senders, until(p)) for p in phases},
-        **{
-            (p, k): _patch(network, data, until(p), random_attention(data, k))
-            for p in phases
-            for k in range(RANDOM_STEPS)
-        },
-    }
-    exact = _right(network, data.batch, attending(truth.senders), tuple(asides.values()))
-    said = {name: answers(data, hints) for name, hints in zip(asides, exact.asides, strict=True)}
+    def foils_of(phase: int) -> list[Foil]:
+        """Phase by phase: patches of long traces are large."""
+        foils = {
+            at: _FoilGiven.of(truth, data, at)
+            for at, cases in foiled.items()
+            if cases.cases and at.phase == phase
+        }
+        if not foils:
+            return []
+        chance = [random_attention(data, k) for k in range(RANDOM_STEPS)]
+        asides = (
+            attending(truth.senders, until(phase)),
+            *(_patch(network, data, until(phase), given) for given in chance),
+            *(attending(given.senders, until(phase)) for given in foils.values()),
+        )
+        ran = _right(network, data.batch, attending(truth.senders), asides)
+        exact, *others = (answers(data, hints) for hints in ran.asides)
+        anyhow, wrong = others[:RANDOM_STEPS], others[RANDOM_STEPS:]
+        return [
+            foil(at, given, exact, anyhow, said)
+            for (at, given), said in zip(foils.items(), wrong, strict=True)
+        ]
 
-    def foil(at: FoiledPart, given: _FoilGiven) -> Foil:
+    def foil(
+        at: FoiledPart, given: _FoilGiven, exact: Said, anyhow: Sequence[Said], said: Said
+    ) -> Foil:
         cases = foiled[at]
-        anyhow = [cases.right(said[at.phase, k]) for k in range(RANDOM_STEPS)]
+        by_chance = [cases.right(each) for each in anyhow]
         always_given = _right(network, data.batch, attending(given.senders))
         return Foil(
             part=at.part,
             phase=at.phase,
             cases=cases.cases,
-            right=cases.share(cases.right(said[at])),
-            right_under_exact=cases.share(cases.right(said[at.phase])),
+            right=cases.share(cases.right(said)),
+            right_under_exact=cases.share(cases.right(exact)),
             right_under_any=cases.share(
-                {name: jnp.all(jnp.stack([a[name] for a in anyhow]), axis=0) for name in anyhow[0]}
+                {
+                    name: jnp.all(jnp.stack([each[name] for each in by_chance]), axis=0)
+                    for name in by_chance[0]
+                }
             ),
-            follows=cases.share(cases.follows(said[at])),
+            follows=cases.share(cases.follows(said)),
             accuracy=float(always_given.score),
             named=_named(data.batch, always_given.outputs, given),
         )
@@ -200,12 +220,12 @@ def _forced(
         ~truth.active & ~truth.updated,
     )
     return ForcedMechanism(
-        exact=float(exact.score),
+        exact=float(_right(network, data.batch, attending(truth.senders)).score),
         rows={
             name: float(_right(network, data.batch, attending(truth.senders, rows)).score)
             for name, rows in zip(ROWS, classes, strict=True)
         },
-        foils=tuple(foil(at, given) for at, given in foils.items()),
+        foils=tuple(foil for phase in range(truth.phases) for foil in foils_of(phase)),
     )
 
 
@@ -302,6 +322,16 @@ def run_forced(network: Network, data: Data, attention: Attention) -> Trace:
     """Run a network with a given attention: the mean of its heads, in each head."""
     everybody = _rows(network, data, True)
     return run(network, data.batch, patch=_patch(network, data, everybody, attention))
+
+
+def floor_score(network: Network, data: Data) -> float:
+    """The share of nodes that are right whatever is attended to."""
+    everybody = _rows(network, data, True)
+    always = jnp.ones((data.batch.size, data.batch.nodes), bool)
+    for k in range(RANDOM_ATTENTIONS):
+        patch = _patch(network, data, everybody, random_attention(data, k))
+        always &= _right(network, data.batch, patch).nodes
+    return float(jnp.mean(always))
 
 
 def accuracy_under(network: Network, data: Data, attention: Attention) -> float:
