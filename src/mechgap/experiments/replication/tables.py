@@ -292,6 +292,8 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 Row("bellman_ford, edge information, taught attention", BF_TAUGHT),
                 Row("dfs", DFS),
                 *_taught("dfs"),
+                Row("dfs, windows, long", DFS_TWIN),
+                Row("dfs, windows, taught attention and signals, long", DFS_TAUGHT),
                 Row("topological_sort", TOPOLOGICAL_SHORT, _SHORT),
                 *_taught("topological_sort"),
                 Row("dijkstra", DIJKSTRA_SHORT, _SHORT),
@@ -336,19 +338,19 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                     "without one more error of each step's worst node",
                 ),
                 Row(
+                    "+ attention, signals; for 2,000 steps",
+                    by_state("dfs", "until_2000", supervision_ends=2_000),
+                    "then 6,000 by hints alone",
+                ),
+                Row(
                     "+ attention, signals; for 4,000 steps",
                     by_state("dfs", "until_4000", supervision_ends=4_000),
-                    "then 12,000 by hints alone",
+                    "then 4,000 by hints alone",
                 ),
                 Row(
-                    "+ attention, signals; for 8,000 steps",
-                    by_state("dfs", "until_8000", supervision_ends=8_000),
-                    "then 8,000 by hints alone",
-                ),
-                Row(
-                    "+ attention, signals; from step 8,000",
-                    by_state("dfs", "from_8000", supervision_begins=8_000),
-                    "after 8,000 by hints alone",
+                    "+ attention, signals; from step 4,000",
+                    by_state("dfs", "from_4000", supervision_begins=4_000),
+                    "after 4,000 by hints alone",
                 ),
             ),
             (

@@ -12,8 +12,9 @@ from typing import Any
 from mechgap.experiments.replication.populations import Population
 
 SEEDS = 3
+STEPS = 8_000
 LONG: Mapping[str, Any] = MappingProxyType({"train_steps": 32_000, "test_every": 32_000})
-"""Twice as long, for the populations of depth-first search that are to be as good as can be."""
+"""For the populations of depth-first search that are to be as good as can be."""
 _KINDS = ("er", "er-sparse")
 
 
@@ -26,7 +27,6 @@ class Lessons:
     teacher: str
     signals: str
     """What is supervised of the teacher's state."""
-    steps: int
     sizes: tuple[int, ...] = (16, 64)
     """Of the other graphs that its networks are looked at on."""
 
@@ -41,17 +41,15 @@ LESSONS: Mapping[str, Lessons] = MappingProxyType(
             _SEARCH,
             "dfs_parent",
             "active,discover,found,target,finished,entered,pi",
-            16_000,
             (16, 32, 64),
         ),
         "topological_sort": Lessons(
             _SEARCH,
             "topological_sort_parent",
             "active,discover,found,target,finished,entered,seen,tail",
-            16_000,
         ),
-        "dijkstra": Lessons(_QUEUE, "dijkstra", "taken,done,queued,pi,dist", 8_000),
-        "mst_prim": Lessons(_QUEUE, "mst_prim", "taken,done,queued,pi,key", 8_000),
+        "dijkstra": Lessons(_QUEUE, "dijkstra", "taken,done,queued,pi,dist"),
+        "mst_prim": Lessons(_QUEUE, "mst_prim", "taken,done,queued,pi,key"),
     }
 )
 """By task."""
@@ -87,7 +85,7 @@ def _state(task: str) -> dict[str, Any]:
 
 def _population(task: str, suffix: str, overrides: Mapping[str, Any]) -> Population:
     lessons = LESSONS[task]
-    length = {"train_steps": lessons.steps, "test_every": lessons.steps}
+    length = {"train_steps": STEPS, "test_every": STEPS}
     return Population(
         task,
         "windows",
