@@ -1,4 +1,5 @@
-"""What the command line does, one call each, with typed results: `train`, `measure`, `compile`.
+"""What the command line does, one call each, with typed results: `train`, `measure`, `compile`,
+`decompile`.
 
 (`gap` is in `experiments`, `verify` in `compiler`.) `progress` is called with what is being done,
 how much of it is done, and of how much. A program file (``file.py:name``) is Python code that is
@@ -7,19 +8,27 @@ run: use only files that you trust.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import get_target
+from mechgap.decompiler.decompile import Decompiled
+from mechgap.decompiler.decompile import decompile as decompile_network
+from mechgap.decompiler.graphs import Graphs, graphs_for
+from mechgap.decompiler.population import DecompiledRun, decompile_run
 from mechgap.errors import InvalidInput
 from mechgap.experiments.training import train_recipe
 from mechgap.measures.elsewhere import other_graphs, own_graphs
 from mechgap.measures.external import Margins
 from mechgap.measures.results import Results
 from mechgap.measures.run import measure_run
+from mechgap.network.network import Network
+from mechgap.programs.library import mechanisms
 from mechgap.programs.load import find_program
+from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
+from mechgap.tasks.specs import get_task
 from mechgap.training.presets import make_recipe
 from mechgap.training.run import Run
 from mechgap.training.train import Tell, Watcher, watching
@@ -131,3 +140,54 @@ def compile(
         hidden_size=hidden_size,
         simplify_decoders=simplify_decoders,
     )
+
+
+@overload
+def decompile(
+    what: Network,
+    graphs: Graphs | None = None,
+    *,
+    program: Program | str | None = None,
+) -> Decompiled: ...
+
+
+@overload
+def decompile(
+    what: Run | Path | str,
+    *,
+    which: str = "best",
+    seeds: Sequence[int] | None = None,
+    progress: Tell | Watcher | None = None,
+) -> DecompiledRun: ...
+
+
+def decompile(
+    what: Network | Run | Path | str,
+    graphs: Graphs | None = None,
+    *,
+    program: Program | str | None = None,
+    which: str = "best",
+    seeds: Sequence[int] | None = None,
+    progress: Tell | Watcher | None = None,
+) -> Decompiled | DecompiledRun:
+    """What does a network run? A program of the language, how far it holds, and the proof.
+
+    Args:
+        what: A network; or a run, whose finished seeds are decompiled and the result written into
+            its folder.
+        graphs: Of a network: what to find, check and test the program on; new graphs if not given.
+        program: Of a network whose task is none of CLRS's: the program that traces it.
+        which: Of a run: `best` (by validation) or `last` parameters.
+        seeds: Of a run: some of its seeds.
+        progress: Is told how it goes.
+
+    Raises:
+        InvalidInput: there is nothing to decompile, or its task's trace says nothing about nodes.
+    """
+    if not isinstance(what, Network):
+        run = what if isinstance(what, Run) else Run.open(what)
+        return decompile_run(run, which, seeds, watching(progress).tell)
+    own = find_program(program) if isinstance(program, str) else program
+    task = get_task(what.task.name) if own is None else posed(own)
+    known = mechanisms(task) if own is None else (own, *(p for p in mechanisms(task) if p != own))
+    return decompile_network(what, graphs_for(task) if graphs is None else graphs, known)

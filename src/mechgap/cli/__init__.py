@@ -4,12 +4,24 @@ import sys
 
 import typer
 
-from mechgap.cli import gap, landscape, measures, programs, reproduce, runs, tasks, training, zoo
+from mechgap.cli import (
+    decompile,
+    gap,
+    landscape,
+    measures,
+    programs,
+    reproduce,
+    runs,
+    tasks,
+    training,
+    zoo,
+)
 from mechgap.cli.app import app
 from mechgap.errors import InvalidInput
 
 __all__ = [
     "app",
+    "decompile",
     "gap",
     "landscape",
     "main",

@@ -4,9 +4,11 @@ Nodes are of one kind if all flags of the vocabulary agree on them. A condition 
 conjunctions; it says nothing about kinds that it was not asked about.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
+from math import comb
 from operator import and_, or_
 
 import numpy as np
@@ -14,6 +16,9 @@ from jaxtyping import Bool, Int
 
 from mechgap.decompiler.scenes import Scenes
 from mechgap.programs.expressions import Expression, Not
+
+TRIED = 100_000
+"""At most so many conjunctions of one length are tried."""
 
 
 @dataclass(frozen=True)
@@ -59,25 +64,38 @@ def condition(
 def _shortest(
     kinds: Kinds, kind: int, fails: Bool[np.ndarray, "kinds"]
 ) -> list[tuple[tuple[Expression, ...], Bool[np.ndarray, "kinds"]]]:
-    """The shortest conjunctions that hold for a kind and for none that they must fail for."""
+    """The shortest conjunctions that hold for a kind and for none that they must fail for; if these
+    are too long to be found by trying all, one that is short."""
     signs = kinds.table[kind]
     excludes = [_number((kinds.table[:, i] != signs[i]) & fails) for i in range(len(kinds.flags))]
     everybody, useful = _number(fails), [i for i, kept_out in enumerate(excludes) if kept_out]
+    found: list[tuple[int, ...]] = []
     for size in range(1, len(useful) + 1):
+        if found or comb(len(useful), size) > TRIED:
+            break
         found = [
             chosen
             for chosen in combinations(useful, size)
             if reduce(or_, (excludes[i] for i in chosen)) == everybody
         ]
-        if found:
-            return [
-                (
-                    tuple(kinds.flags[i] if signs[i] else Not(kinds.flags[i]) for i in chosen),
-                    (kinds.table[:, chosen] == signs[list(chosen)]).all(1),
-                )
-                for chosen in found
-            ]
-    raise AssertionError("two kinds differ in some flag")
+    return [
+        (
+            tuple(kinds.flags[i] if signs[i] else Not(kinds.flags[i]) for i in chosen),
+            (kinds.table[:, chosen] == signs[list(chosen)]).all(1),
+        )
+        for chosen in found or [_greedy(excludes, everybody)]
+    ]
+
+
+def _greedy(excludes: Sequence[int], everybody: int) -> tuple[int, ...]:
+    """Flags that together keep out everybody, each the one that keeps out most of those left."""
+    chosen, left = list[int](), everybody
+    while left:
+        best = max(range(len(excludes)), key=lambda i: (excludes[i] & left).bit_count())
+        assert excludes[best] & left, "two kinds differ in some flag"
+        chosen.append(best)
+        left &= ~excludes[best]
+    return tuple(sorted(chosen))
 
 
 def _number(flags: Bool[np.ndarray, "kinds"]) -> int:

@@ -1,9 +1,12 @@
 """The search for the rule of one phase: over keys and flags of the pair, shortest first.
 
 A rule is as good as the share of receivers for whom it selects the sender that the network attends
-to most. Which nodes may be selected, and which nodes select at all, need not be searched. Given a
-key, whoever is attended to must be eligible, and whoever would have been selected before it must
-not: so for every kind of senders one can count which is the case. Then for every kind of receivers
+to most. A rule that is right about all of them is told as it is. Where there is none, every word
+has a price in agreement, so that no exceptions are listed that are noise.
+
+Which nodes may be selected, and which nodes select at all, need not be searched. Given a key,
+whoever is attended to must be eligible, and whoever would have been selected before it must not: so
+for every kind of senders one can count which is the case. Then for every kind of receivers
 selecting is better than the default or it is not. `condition` says both in words.
 """
 
@@ -30,6 +33,11 @@ KEPT = 64
 TOLD = 8
 """How many rules are told, if not more are as good as the best."""
 ENOUGH = 1.0 - 1e-9
+PRICE = 0.003
+"""What share of receivers a word must explain, in a rule that does not explain all."""
+_SLACK = (0.5, 1.0, 2.0, 4.0)
+"""Kinds that matter less than so many words are worth need not be told apart from others."""
+_NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -39,11 +47,11 @@ class Found:
     rule: Rule
     agreement: float
 
-    @property
-    def order(self) -> tuple[float, int, bool, str]:
-        """Best first, then shortest; of these, one that selects by position."""
+    def order(self, price: float) -> tuple[float, int, bool, str]:
+        """Best for its words first, then shortest; of these, one that selects by position."""
         by_position = str(self.rule.select) == "minimum(other.idx)"
-        return (-round(self.agreement, 4), self.rule.length, not by_position, str(self.rule))
+        worth = self.agreement - price * self.rule.length
+        return (-round(worth, 4), self.rule.length, not by_position, str(self.rule))
 
 
 @dataclass(frozen=True)
@@ -54,9 +62,12 @@ class _Candidate:
     select: Selection
     pair: tuple[Expression, ...]
     otherwise: Default
-    eligible: Bool[np.ndarray, "kinds"]
-    barred: Bool[np.ndarray, "kinds"]
-    """Kinds of senders that must not pass; others that are not eligible may as well."""
+    wanted: Float[np.ndarray, "kinds"]
+    """By kind of senders, what share of receivers attends to one of them."""
+    spurned: Float[np.ndarray, "kinds"]
+    """And passes by one of them, that would have been selected."""
+    lets_pass: bool
+    """Whether kinds that nobody needs pass."""
     gain: Float[np.ndarray, "kinds"]
     """By kind of receivers, what it gains over the default."""
 
@@ -67,18 +78,31 @@ class _Candidate:
         words = sum(isinstance(part, Name) for e in asked for part in e.walk())
         return (-round(self.agreement, 5), words, isinstance(self.otherwise, Expression))
 
-    def found(self, problem: "Problem") -> Found:
-        """In words: the shorter ones if they are as good."""
-        tried = [self._said(problem, barred) for barred in (self.barred, ~self.eligible)]
-        return min(tried, key=lambda found: found.order)
+    def found(self, problem: "Problem", price: float) -> Found:
+        """In words: those that are best for their number."""
+        slacks = [share * price for share in _SLACK] if price else [0.0]
+        tried = [said for slack in slacks for said in self._said(problem, slack)]
+        tried = tried or list(self._said(problem, 0.0))  # where all matters less than a word
+        return min(tried, key=lambda found: found.order(price))
 
-    def _said(self, problem: "Problem", barred: Bool[np.ndarray, "kinds"]) -> Found:
-        senders = condition(problem.kinds, self.eligible, barred)
-        receivers = condition(problem.kinds, self.gain > 1e-12, self.gain < -1e-12)
-        of_sender = [] if senders is None else [senders.replaced(Side.SELF, Side.OTHER)]
+    def _said(self, problem: "Problem", slack: float) -> Iterator[Found]:
+        """Kinds that matter to no more than so many receivers may go either way."""
+        surplus = self.wanted - self.spurned
+        eligible = surplus >= 0 if self.lets_pass and not slack else surplus > slack
+        if not eligible.any():
+            return
+        least = max(slack, _NOTHING)
+        selects = self.gain > least
+        if not selects.any():
+            return
+        receivers = condition(problem.kinds, selects, self.gain < -least)
         of_receiver = [] if receivers is None else [receivers]
-        rule = Rule(self.select, (*of_sender, *self.pair, *of_receiver), self.otherwise)
-        return Found(rule, problem.agreement(rule))
+        spurned = [surplus < -slack] if slack else [~eligible & (self.spurned > 0), ~eligible]
+        for fails in spurned:
+            senders = condition(problem.kinds, eligible, fails)
+            of_sender = [] if senders is None else [senders.replaced(Side.SELF, Side.OTHER)]
+            rule = Rule(self.select, (*of_sender, *self.pair, *of_receiver), self.otherwise)
+            yield Found(rule, problem.agreement(rule))
 
 
 @dataclass(frozen=True)
@@ -122,11 +146,12 @@ def search(scenes: Scenes, attended: Int[np.ndarray, "scenes nodes"]) -> list[Fo
             if len(keys) > len(singles) and best and best[0].agreement >= ENOUGH:
                 break  # other keys of two numbers are no shorter
         if best and best[0].agreement >= ENOUGH:
-            return _told(problem, best)
-    found = _told(problem, best)
+            return _told(problem, best, 0.0)
+    found = _told(problem, best, PRICE)
     finer = [polished(f.rule, scenes, attended) for f in found]
     found += [Found(rule, problem.agreement(rule)) for rule in finer if rule is not None]
-    return sorted(found, key=lambda f: f.order)
+    exact = any(f.agreement >= ENOUGH for f in found)
+    return sorted(found, key=lambda f: f.order(0.0 if exact else PRICE))
 
 
 def _of_two(
@@ -160,9 +185,10 @@ def _best(candidates: Iterable[_Candidate]) -> list[_Candidate]:
     return list(unlike.values())[:KEPT]
 
 
-def _told(problem: Problem, best: Sequence[_Candidate]) -> list[Found]:
+def _told(problem: Problem, best: Sequence[_Candidate], price: float) -> list[Found]:
     """As rules: those that are as good as the best, and some more."""
-    return sorted((c.found(problem) for c in best[:TOLD]), key=lambda f: f.order)
+    said = (c.found(problem, price) for c in best[:TOLD])
+    return sorted(said, key=lambda f: f.order(price))
 
 
 def _single_keys(scenes: Scenes) -> Iterator[Selection]:
@@ -247,15 +273,16 @@ def _tried(
             for selects in (chosen & ~base, chosen):
                 wanted = np.bincount(attended_kind[selects], minlength=count)
                 spurned = np.bincount(kind[passes & before & selects[..., None]], minlength=count)
-                for eligible in (wanted > spurned, wanted >= spurned):
+                for lets_pass in (False, True):
+                    eligible = wanted >= spurned if lets_pass else wanted > spurned
                     who = passes & eligible[kind]
                     first = np.take_along_axis(order, who.argmax(-1)[..., None], -1)[..., 0]
                     change = np.where(who.any(-1), (first == attended) * 1.0 - base, 0)
                     gain = np.bincount(kinds.of_node.ravel(), change.ravel(), count) / base.size
                     agreement = float(base.mean() + np.maximum(gain, 0).sum())
                     if (gain > 0).any():
-                        barred = ~eligible & (spurned > 0)
-                        yield _Candidate(agreement, key, mask, default, eligible, barred, gain)
+                        share = wanted / base.size, spurned / base.size
+                        yield _Candidate(agreement, key, mask, default, *share, lets_pass, gain)
 
 
 def _at(flags: Bool[np.ndarray, "... senders"], place: Int[np.ndarray, "..."]) -> np.ndarray:

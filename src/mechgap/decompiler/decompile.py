@@ -1,0 +1,230 @@
+"""`decompile(network, graphs)`: what does it run?"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from mechgap.decompiler.assembling import assembled
+from mechgap.decompiler.explanation import Explanation, PhaseFound, Weighted
+from mechgap.decompiler.graphs import FIT, HELD_OUT, TEST, Graphs
+from mechgap.decompiler.proof import errors_predicted, forced
+from mechgap.decompiler.rules import Rule
+from mechgap.decompiler.search import search
+from mechgap.decompiler.soft import SoftForm, rule_softly, soft_forms, softened
+from mechgap.decompiler.updates import Rows, update_of
+from mechgap.decompiler.watched import Attention, Watched, watched
+from mechgap.errors import InvalidInput
+from mechgap.measures.causal import causal
+from mechgap.measures.data import Data, make_data
+from mechgap.network.network import Network
+from mechgap.network.trace import run
+from mechgap.programs.library import mechanisms
+from mechgap.programs.program import Program
+from mechgap.programs.validate import problems
+from mechgap.tasks.batch import Batch
+
+Attending = Float[np.ndarray, "time batch heads receivers senders"]
+Patched = Callable[[Batch, Attending], Attending]
+"""Another attention in place of a network's own, for controls."""
+
+
+@dataclass(frozen=True)
+class Decompiled:
+    """What was found: numbers and words, and the program as an object that runs and compiles."""
+
+    explanation: Explanation
+    program: Program | None
+    """None where no step of the trace follows from the rules."""
+
+
+def decompile(
+    network: Network,
+    graphs: Graphs,
+    known: Sequence[Program] | None = None,
+    *,
+    name: str = "decompiled",
+    in_place: Patched | None = None,
+) -> Decompiled:
+    """Find the program that a network runs, prove it, and say how much of it holds.
+
+    Args:
+        network: Learned, compiled or imported.
+        graphs: To find, to check and to test on; `graphs_for(task)`.
+        known: Mechanisms to compare with; the library's for this task if not given.
+        name: What the program is to be called.
+        in_place: For controls: an attention to explain in place of the network's own.
+
+    Raises:
+        InvalidInput: the task's trace says nothing about nodes.
+    """
+    began = time.perf_counter()
+    known = mechanisms(graphs.fit.task) if known is None else known
+    sets = {FIT: graphs.fit, HELD_OUT: graphs.held_out, TEST: graphs.test}
+    traces = {which: run(network, batch) for which, batch in sets.items()}
+    data = {which: make_data(which, sets[which], known) for which in (HELD_OUT, TEST)}
+
+    def watch(head: int | None) -> dict[str, tuple[Watched, ...]]:
+        return {
+            which: _watched(network, batch, np.asarray(traces[which].attention), head, in_place)
+            for which, batch in sets.items()
+        }
+
+    mean = watch(None)
+    found = [_Phase.of({which: mean[which][k] for which in sets}) for k in range(len(mean[FIT]))]
+    heads = {}
+    for head in range(network.config.nb_heads if network.config.nb_heads > 1 else 0):
+        one = watch(head)
+        phases = [_Phase.of({which: one[which][k] for which in sets}) for k in range(len(found))]
+        heads[str(head)] = _told(phases, data[HELD_OUT])
+    program, unclaimed = _program(name, graphs.fit, found)
+    proved = {}
+    errors = {}
+    for which, each in data.items():
+        seen = mean[which]
+        soft = [phase.soft.attention(w) for phase, w in zip(found, seen, strict=True)]
+        chosen = [phase.chosen(w) for phase, w in zip(found, seen, strict=True)]
+        gently = [phase.softly(w) for phase, w in zip(found, seen, strict=True)]
+        proved[which] = forced(network, each, traces[which], seen, chosen, gently, soft)
+        errors[which] = errors_predicted(network, each, traces[which], seen, soft)
+    parts = ()
+    if program is not None:
+        mine = make_data(HELD_OUT, graphs.held_out, [program])
+        of_program = causal(network, mine).mechanisms.get(program.name)
+        parts = of_program.foils if of_program is not None else ()
+    explanation = Explanation(
+        phases=_told(found, data[HELD_OUT]),
+        heads=heads,
+        program=None if program is None else str(program),
+        unclaimed=unclaimed,
+        forced=proved,
+        parts=parts,
+        errors=errors,
+        seconds=time.perf_counter() - began,
+    )
+    return Decompiled(explanation, program)
+
+
+def _watched(
+    network: Network, batch: Batch, attention: Attending, head: int | None, in_place: Patched | None
+) -> tuple[Watched, ...]:
+    attention = attention if in_place is None else in_place(batch, attention)
+    one = attention.mean(2) if head is None else attention[:, :, head]
+    return watched(batch, one, network.config.attends_to_all)
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """What was found for one message-passing step."""
+
+    seen: Mapping[str, Watched]
+    rule: Rule
+    alike: int
+    path: Sequence[SoftForm]
+    logits: Mapping[str, float]
+
+    @staticmethod
+    def of(seen: Mapping[str, Watched]) -> "_Phase":
+        fit = seen[FIT]
+        found = search(fit.scenes, fit.strongest)
+        best = found[0]
+        alike = sum(round(f.agreement, 4) == round(best.agreement, 4) for f in found)
+        return _Phase(
+            seen,
+            best.rule,
+            alike,
+            soft_forms(fit),
+            softened(fit, _one_hot(best.rule.senders(fit.scenes))),
+        )
+
+    @property
+    def soft(self) -> SoftForm:
+        return self.path[-1] if self.path else SoftForm()
+
+    def chosen(self, watched: Watched) -> Attention:
+        return _one_hot(self.rule.senders(watched.scenes))
+
+    def softly(self, watched: Watched) -> Attention:
+        return rule_softly(watched, self.chosen(watched), self.logits)
+
+
+def _one_hot(senders: np.ndarray) -> Attention:
+    return np.eye(senders.shape[-1])[senders]
+
+
+def _told(phases: Sequence[_Phase], data: Data) -> tuple[PhaseFound, ...]:
+    return tuple(_phase_told(phase, k, len(phases), data) for k, phase in enumerate(phases))
+
+
+def _phase_told(phase: _Phase, number: int, phases: int, data: Data) -> PhaseFound:
+    held = phase.seen[HELD_OUT]
+    others = {which: phase.seen[which] for which in (HELD_OUT, TEST)}
+    soft = {which: w.explained(phase.soft.attention(w)) for which, w in others.items()}
+    model = phase.soft.attention(held)
+    same, like, everywhere = _compared(phase.rule, held, number, phases, data)
+    return PhaseFound(
+        rule=str(phase.rule),
+        words=phase.rule.length,
+        alike=phase.alike,
+        agreement={
+            which: float((phase.rule.senders(w.scenes) == w.strongest).mean())
+            for which, w in others.items()
+        },
+        on_selected=float((held.attention * phase.chosen(held)).sum(-1).mean()),
+        softly=phase.logits,
+        rule_explains={which: w.explained(phase.softly(w)) for which, w in others.items()},
+        soft=tuple(
+            Weighted(str(word.value), word.receivers, weight)
+            for word, weight in zip(phase.soft.words, phase.soft.weights, strict=True)
+        ),
+        path=tuple(held.explained(form.attention(held)) for form in phase.path),
+        soft_explains=soft,
+        by_receivers={name: held.explained(model, rows) for name, rows in held.receivers.items()},
+        sharpness=min(w.sharpness for w in others.values()),
+        same_as=same,
+        like=like,
+        everywhere=everywhere,
+    )
+
+
+def _compared(
+    rule: Rule, held: Watched, number: int, phases: int, data: Data
+) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """In which share of the rows that mechanisms are about a rule selects as they do, or nearly;
+    and in which share of all."""
+    senders, scenes = rule.senders(held.scenes), held.scenes
+    same, like, everywhere = {}, {}, {}
+    for truth in data.truths:
+        if truth.phases != phases:
+            continue
+        at = scenes.step * phases + number, scenes.graph
+        about = np.asarray(truth.updated)[at]
+        if not about.any():
+            continue
+        agrees = np.asarray(truth.senders)[at] == senders
+        accepted = np.take_along_axis(np.asarray(truth.acceptable)[at], senders[..., None], -1)
+        same[truth.mechanism] = float(agrees[about].mean())
+        like[truth.mechanism] = float(accepted[..., 0][about].mean())
+        everywhere[truth.mechanism] = float(agrees.mean())
+    return same, like, everywhere
+
+
+def _program(
+    name: str, batch: Batch, phases: Sequence[_Phase]
+) -> tuple[Program | None, tuple[str, ...]]:
+    """The whole program, and the hints that it does not explain."""
+    scenes = phases[0].seen[FIT].scenes
+    for k, phase in enumerate(phases):
+        scenes = scenes.after_phase(k, phase.rule.senders(scenes))
+    rows = Rows.of(scenes)
+    updates = {c: update_of(c, rows) for c in dict.fromkeys(scenes.words.hints.values())}
+    unclaimed = tuple(hint for hint, c in scenes.words.hints.items() if updates[c] is None)
+    if all(update is None for update in updates.values()):
+        return None, unclaimed
+    try:
+        program = assembled(name, batch, scenes, [phase.rule for phase in phases], updates)
+    except InvalidInput:
+        return None, tuple(scenes.words.hints)
+    return (None if list(problems(program)) else program), unclaimed

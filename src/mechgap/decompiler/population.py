@@ -1,0 +1,93 @@
+"""What the networks of a run are running, and the file that says so."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from mechgap.decompiler.decompile import decompile
+from mechgap.decompiler.explanation import Explanation
+from mechgap.decompiler.graphs import LARGE, SMALL, graphs_for
+from mechgap.errors import InvalidInput
+from mechgap.training.run import Run
+from mechgap.training.store import write_file
+from mechgap.training.train import Tell
+from mechgap.typed import plain, rounded, typed
+
+FILE = "decompiled.json"
+
+
+@dataclass(frozen=True)
+class DecompiledRun:
+    """What was found about every seed."""
+
+    task: str
+    parameters: str
+    """Of each seed: best (by validation) or last."""
+    seeds: Mapping[int, Explanation]
+
+    ALSO_TOLD: ClassVar = ("programs",)
+
+    @property
+    def programs(self) -> Mapping[str, int]:
+        """How many seeds run what, most first."""
+        return dict(Counter(e.in_short for e in self.seeds.values()).most_common())
+
+    def to_json(self) -> dict[str, Any]:
+        """As in its file."""
+        return rounded(plain(self))
+
+    @staticmethod
+    def load(folder: Path) -> "DecompiledRun | None":
+        """What was written into a run; None if nothing was."""
+        path = folder / FILE
+        if not path.exists():
+            return None
+        try:
+            return typed(DecompiledRun, json.loads(path.read_text()))
+        except (OSError, ValueError, KeyError, InvalidInput) as error:
+            raise InvalidInput(
+                f"'{path}' cannot be read ({error}). Run: mechgap decompile {folder}"
+            ) from error
+
+
+def decompile_run(
+    run: Run,
+    which: str = "best",
+    seeds: Sequence[int] | None = None,
+    tell: Tell = lambda *_: None,
+) -> DecompiledRun:
+    """Decompile a run's finished seeds, and write what was found into its folder.
+
+    Args:
+        run: The run.
+        which: `best` (by validation) or `last` parameters.
+        seeds: Some of them; all if not given.
+        tell: Is told how it goes.
+
+    Raises:
+        InvalidInput: there is no such finished seed.
+    """
+    finished = [row.seed for row in run.finished]
+    wanted = finished if seeds is None else list(seeds)
+    missing = sorted({*wanted} - {*finished})
+    if missing or not wanted:
+        raise InvalidInput(
+            f"'{run.folder}' has these finished seeds: {finished}; asked for {wanted or 'any'}. "
+            "Go on training"
+        )
+    # A pre-attention bias allows one size only.
+    size = run.recipe.validation_nodes if run.recipe.use_pre_att_bias else None
+    graphs = graphs_for(run.recipe.posed, size or SMALL, size or LARGE)
+    found: dict[int, Explanation] = {}
+    for seed in wanted:
+        tell("seeds", len(found), len(wanted))
+        network = run.network(seed, which)
+        found[seed] = decompile(network, graphs, run.recipe.mechanisms).explanation
+    tell("seeds", len(found), len(wanted))
+    result = DecompiledRun(run.recipe.task, which, found)
+    text = json.dumps(result.to_json(), indent=1, allow_nan=False)
+    write_file(run.folder / FILE, (text + "\n").encode())
+    return result

@@ -1,0 +1,73 @@
+"""The causal proof: what a network answers when it is made to attend as an explanation says."""
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+
+from mechgap.decompiler.explanation import ErrorsPredicted, Forced
+from mechgap.decompiler.watched import Attention, Watched, spread
+from mechgap.measures.causal import (
+    accuracy_under,
+    can_force,
+    floor_score,
+    hardened_score,
+    run_forced,
+)
+from mechgap.measures.data import Data
+from mechgap.measures.yardsticks import uniform_attention
+from mechgap.network.network import Network
+from mechgap.network.trace import Trace
+from mechgap.tasks.scores import output_scores, right_nodes
+
+ByPhase = Sequence[Attention]
+
+
+def forced(
+    network: Network,
+    data: Data,
+    own: Trace,
+    phases: Sequence[Watched],
+    rule: ByPhase,
+    rule_softly: ByPhase,
+    soft: ByPhase,
+) -> Forced:
+    """Accuracies of a network under its own attention, and under explanations of it."""
+
+    def under(by_phase: ByPhase) -> float:
+        return accuracy_under(network, data, _attention(data, phases, by_phase))
+
+    return Forced(
+        graphs=data.batch.size,
+        nodes=data.batch.nodes,
+        own=float(output_scores(data.batch, own.outputs)["score"]),
+        floor=floor_score(network, data),
+        hardened=hardened_score(network, data),
+        uniform=accuracy_under(network, data, uniform_attention(data)),
+        rule=under(rule),
+        rule_softly=under(rule_softly),
+        soft=under(soft),
+        mechanisms={
+            truth.mechanism: accuracy_under(network, data, truth.attention)
+            for truth in data.truths
+            if can_force(network, data, truth.attention)
+        },
+    )
+
+
+def errors_predicted(
+    network: Network, data: Data, own: Trace, phases: Sequence[Watched], soft: ByPhase
+) -> ErrorsPredicted:
+    """Whether a network is wrong at the same nodes when it is made to attend by its soft form."""
+    under = run_forced(network, data, _attention(data, phases, soft))
+    wrong, told = (~np.asarray(right_nodes(data.batch, t.outputs)) for t in (own, under))
+    both = float((wrong & told).sum())
+    return ErrorsPredicted(
+        wrong=float(wrong.mean()),
+        precision=both / float(told.sum()) if told.any() else float("nan"),
+        recall=both / float(wrong.sum()) if wrong.any() else float("nan"),
+    )
+
+
+def _attention(data: Data, phases: Sequence[Watched], by_phase: ByPhase):
+    return jnp.asarray(spread(data.batch, phases[0].scenes, by_phase))
