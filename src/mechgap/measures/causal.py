@@ -324,6 +324,13 @@ def run_forced(network: Network, data: Data, attention: Attention) -> Trace:
     return run(network, data.batch, patch=_patch(network, data, everybody, attention))
 
 
+def run_hardened(network: Network, data: Data) -> Trace:
+    """Run a network with every row of its own attention hardened to its largest entry."""
+    nobody = _rows(network, data, False)
+    patch = _patch(network, data, nobody, fixed_yardsticks(data)["self"], TEMPERATURES["hardened"])
+    return run(network, data.batch, patch=patch)
+
+
 def floor_score(network: Network, data: Data) -> float:
     """The share of nodes that are right whatever is attended to."""
     everybody = _rows(network, data, True)

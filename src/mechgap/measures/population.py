@@ -17,6 +17,7 @@ from mechgap.compiler.compile import Compiled
 from mechgap.errors import InvalidInput
 from mechgap.measures.breaking import Breaking, breaking
 from mechgap.measures.causal import accuracy_under, can_force, causal, run_forced
+from mechgap.measures.channels import channels
 from mechgap.measures.correlation import correlations
 from mechgap.measures.data import LONG_NODES, Data, long_traces, make_data
 from mechgap.measures.elsewhere import Elsewhere
@@ -209,6 +210,7 @@ def _measure(
         breaking=_breaking(network, test, trace),
         deep=observer.see(network, trace.attention).deep,
         causal=causal(network, test, foiled) if foiled is not None else None,
+        channels=channels(network, test),
         compiled_with_its_attention=with_ours,
         probes=probes(data["long"].batch, runs["long"]),
         fingerprint=observer.fingerprint(trace.attention) if of_run else None,

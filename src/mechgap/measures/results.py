@@ -19,6 +19,7 @@ from mechgap.display import html_table
 from mechgap.errors import InvalidInput
 from mechgap.measures.breaking import Breaking
 from mechgap.measures.causal import Causal
+from mechgap.measures.channels import Channels
 from mechgap.measures.correlation import Correlations
 from mechgap.measures.external import External
 from mechgap.measures.internal import Gap
@@ -59,6 +60,8 @@ class NetworkMeasures:
     """On the deep graphs; None for attention that no network has."""
     causal: Causal | None = None
     """Accuracy on the test graphs with its own attention and with others."""
+    channels: Channels | None = None
+    """What its attention carries of the weights of the test graphs; None where there are none."""
     compiled_with_its_attention: float = float("nan")
     """The compiled network's accuracy when given this network's attention."""
     probes: Mapping[str, Probe] = field(default_factory=dict)

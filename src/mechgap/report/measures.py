@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mechgap.measures.causal import Causal, Foil
+from mechgap.measures.channels import Follows, Number
 from mechgap.measures.correlation import Correlation, Correlations
 from mechgap.measures.internal import KINDS, ROWS, stacked_parts
 from mechgap.measures.results import NetworkMeasures, Results
@@ -45,6 +46,7 @@ def show_measures(results: Results, folder: Path | None = None) -> None:
         _show_causal(console, results)
     else:
         console.print(f"{task} has no compiled program to compare with: external measures only\n")
+    _show_channels(console, results)
     _show_traces(console, results)
     _show_probes(console, results)
     _show_correlations(console, results.correlations)
@@ -195,12 +197,57 @@ def foil_name(foil: Foil, all_foils: Sequence[Foil]) -> str:
     return f"{foil.part} in phase {foil.phase + 1}" if several else foil.part
 
 
-def verdicts(foils: Sequence[Foil]) -> str:
-    """How many networks use a part of a mechanism."""
-    said = [foil.verdict for foil in foils]
+def verdicts(each: Sequence[Foil | Number]) -> str:
+    """Of how many networks what is said: a part's use, or the way by which a number comes."""
+    said = [one.verdict for one in each]
     if len(said) == 1:
         return said[0]
     return ", ".join(f"{verdict} {said.count(verdict)}" for verdict in dict.fromkeys(said))
+
+
+FOLLOWED = {
+    "own": "own attention",
+    "interchanged": "of other weights",
+    "hardened": "hardened",
+    "source": "on the source",
+    "uniform": "uniform",
+    "self": "self",
+}
+
+
+def _show_channels(console: Console, results: Results) -> None:
+    """What attention carries of weights, and whose weights the predicted numbers follow."""
+    everyone = {
+        name: [row.channels for row in rows if row.channels is not None]
+        for name, rows in people(results, "learned").items()
+    }
+    everyone = {name: found for name, found in everyone.items() if found}
+    if not everyone:
+        return
+    read = _table("weight of the edge from the source, R²", "read from attention", "hidden state")
+    follow = _table("R² with true / other weights", "", *FOLLOWED.values(), "comes by")
+    for name, found in everyone.items():
+        read.add_row(
+            name, *(_mean([getattr(c, n) for c in found]) for n in ("attention", "hidden"))
+        )
+    for number in next(iter(everyone.values()))[0].numbers:
+        for place, words in {"first": "first step", "end": "end"}.items():
+            for name, found in everyone.items():
+                each = [one.numbers[number] for one in found]
+                under = [getattr(one, place).under for one in each]
+                said = verdicts(each) if place == "first" else ""
+                cells = (_follows([u[key] for u in under if key in u]) for key in FOLLOWED)
+                follow.add_row(f"{number}, {words}", name, *cells, said)
+    console.print(read)
+    if follow.row_count:
+        console.print(follow)
+    console.print()
+
+
+def _follows(each: Sequence[Follows]) -> str:
+    """The mean with the true weights, and with the other ones."""
+    true, other = (known([getattr(one, name) for one in each]) for name in ("true", "other"))
+    return f"{np.mean(true):.2f} / {np.mean(other):.2f}" if true and other else "-"
 
 
 def _show_traces(console: Console, results: Results) -> None:
