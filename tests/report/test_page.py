@@ -1,7 +1,6 @@
 """The page in a real browser: it loads, it moves, and it shows the data."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from mechgap import InvalidInput
 from mechgap.measures.results import load_results
 from mechgap.measures.run import measure_run
-from mechgap.measures.snapshot import Observer
 from mechgap.report.answer import answer
 from mechgap.report.figures import draw_figures
 from mechgap.report.measures import show_measures
@@ -17,7 +15,8 @@ from mechgap.report.page.charts import charts
 from mechgap.report.page.page import write_page
 from mechgap.report.page.player import places
 from mechgap.training.presets import make_recipe
-from mechgap.training.store import MetricRow, Notes, Observation, Store
+from mechgap.training.store import MetricRow, Store
+from opened_pages import Opened
 from untrained_runs import SMALL, untrained_run
 
 
@@ -27,58 +26,8 @@ def a_run(folder, *arguments, **more):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A run whose name would be markup if nobody escaped it, looked at twice on its way."""
-    folder = a_run(tmp_path_factory.mktemp("runs") / "<b>bfs")
-    recipe = make_recipe("bfs", overrides=SMALL)
-    look = Observer(recipe)
-    with Store.writing(folder, recipe, 1) as store:
-        seen = [
-            Observation(seed, step, "step", *look(store.network(seed)))
-            for seed in range(3)
-            for step in (10, 20)
-        ]
-        with store._db:
-            store._save_notes(Notes([], seen))
-    return folder
-
-
-@pytest.fixture(scope="module")
 def page(run):
     return write_page(run)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("there is no chromium on the PATH")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-class Opened:
-    """A page in a tab, with what it complained about and what it asked the network for."""
-
-    def __init__(self, browser, path, **context):
-        self.tab = browser.new_context(**context).new_page()
-        self.complaints, self.requests = [], []
-        self.tab.on("console", lambda m: m.type == "error" and self.complaints.append(m.text))
-        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.tab.on("request", lambda r: self.requests.append(r.url))
-        self.tab.goto(path.as_uri())
-        self.tab.wait_for_selector("html[data-ready=true]")
-
-    def arrows(self, panel):
-        """Who attends to whom, as drawn."""
-        found = self.tab.eval_on_selector_all(
-            f"#{panel} g.arrow",
-            "all => all.map(a => [+a.dataset.to, +a.dataset.from, +a.dataset.weight])",
-        )
-        return {(to, sender): weight for to, sender, weight in found}
 
 
 def drawable(attention):

@@ -76,10 +76,12 @@ def figures(
     out: Annotated[Path, typer.Option(help="Where to write them.")] = Path("figures"),
 ) -> None:
     """Draw the paper's figures of a measured run, as PDF and PNG."""
+    from mechgap.decompiler.population import DecompiledRun
     from mechgap.measures.reference import compile_reference
     from mechgap.measures.results import load_results
     from mechgap.report.figures import draw_figures
 
     results = load_results(folder)
-    for path in draw_figures(results, compile_reference(results.recipe, 64).compiled, out):
+    compiled = compile_reference(results.recipe, 64).compiled
+    for path in draw_figures(results, compiled, out, DecompiledRun.load(folder)):
         print(f"written: {path}")

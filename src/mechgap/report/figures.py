@@ -15,11 +15,13 @@ from matplotlib.figure import Figure
 from scipy.cluster.hierarchy import dendrogram
 
 from mechgap.compiler.compile import Compiled
+from mechgap.decompiler.population import DecompiledRun
 from mechgap.errors import InvalidInput
 from mechgap.measures.correlation import Correlation
 from mechgap.measures.internal import stacked_parts
 from mechgap.measures.results import NetworkMeasures, Results
 from mechgap.report.answer import nearest
+from mechgap.report.attends_by import attends_by_figure, panels
 from mechgap.report.parameters import auxiliary_figure, main_figure
 from mechgap.report.style import SERIES, STYLE, save_in_both
 
@@ -35,7 +37,7 @@ _MARKERS = {"uniform": "s", "self": "D", "untrained": "^", "compiled": "*"}
 
 
 def available_figures(
-    results: Results, compiled: Compiled | None
+    results: Results, compiled: Compiled | None, decompiled: DecompiledRun | None = None
 ) -> dict[str, Callable[[], Figure]]:
     """Every figure that these results allow, by name, not drawn yet."""
     drawn: dict[str, Callable[[], Figure]] = {}
@@ -53,17 +55,21 @@ def available_figures(
     if compiled is not None:
         drawn["parameters_main"] = lambda: main_figure(compiled)
         drawn["parameters_auxiliary"] = lambda: auxiliary_figure(compiled)
+    if decompiled is not None and (words := panels(decompiled)):
+        drawn["attends_by"] = lambda: attends_by_figure(words)
     return drawn
 
 
-def draw_figures(results: Results, compiled: Compiled | None, out: Path) -> list[Path]:
+def draw_figures(
+    results: Results, compiled: Compiled | None, out: Path, decompiled: DecompiledRun | None = None
+) -> list[Path]:
     """Write every figure that these results allow; where they are."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(f"cannot make the folder '{out}': {error}") from error
     written = []
-    for name, draw in available_figures(results, compiled).items():
+    for name, draw in available_figures(results, compiled, decompiled).items():
         written += save_in_both(draw(), out, name)
     return written
 

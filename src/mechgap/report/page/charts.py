@@ -1,6 +1,7 @@
 """The page's charts, from saved results: Plotly figures as data."""
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ from plotly.colors import sample_colorscale
 from plotly.subplots import make_subplots
 from scipy.cluster.hierarchy import dendrogram
 
+from mechgap.decompiler.population import DecompiledRun
 from mechgap.measures.internal import stacked_parts
 from mechgap.measures.results import NetworkMeasures, Results
 from mechgap.measures.snapshot import Snapshot
 from mechgap.measures.surroundings import Landscape
 from mechgap.report.answer import nearest
+from mechgap.report.attends_by import Panel, colours, panels, receivers_named, title
 from mechgap.report.landscape import log_loss
 from mechgap.report.measures import known
 from mechgap.report.style import SERIES
@@ -31,6 +34,7 @@ def charts(
     metrics: Sequence[MetricRow],
     snapshots: Sequence[Snapshot] = (),
     landscape: Landscape | None = None,
+    decompiled: DecompiledRun | None = None,
 ) -> dict[str, Any]:
     """Every chart that these results allow, by the name of its place on the page."""
     found = {"training": training_curves(metrics)} if metrics else {}
@@ -47,6 +51,8 @@ def charts(
         found["solutions"] = between_solutions(results)
     if landscape is not None:
         found["landscape"] = surfaces(landscape)
+    if decompiled is not None and (drawn := panels(decompiled)):
+        found["attends"] = attends_by(drawn)
     return {name: figure.to_plotly_json() for name, figure in found.items()}
 
 
@@ -81,6 +87,67 @@ def surfaces(landscape: Landscape) -> go.Figure:
     }
     figure.update_scenes(axes)
     figure.update_layout(height=420, margin={"l": 0, "r": 0, "t": 30, "b": 0})
+    return figure
+
+
+def attends_by(drawn: Sequence[Panel]) -> go.Figure:
+    """The words of soft forms and their weights: the mean of seeds, and every seed's."""
+    lines = [max(map(len, panel.labels)) for panel in drawn]
+    heights = [
+        (14 + 16 * high) * len(panel.words) for panel, high in zip(drawn, lines, strict=True)
+    ]
+    whole, between, below = sum(heights), 40, 110
+    height = whole + between * len(drawn) + below
+    figure = make_subplots(
+        rows=len(drawn),
+        cols=1,
+        shared_xaxes=True,
+        row_heights=heights,
+        vertical_spacing=between / height,
+        subplot_titles=[title(panel, drawn) for panel in drawn],
+    )
+    shades, told = colours(drawn), set[str]()
+    for row, panel in enumerate(drawn, start=1):
+        for weights, y, high in panel.placed():
+            kind, word = receivers_named(weights.receivers), escape(weights.word, quote=False)
+            about = f"<extra>{word}<br>{escape(kind, quote=False)}</extra>"
+            place = {"legendgroup": kind, "row": row, "col": 1}
+            figure.add_bar(
+                x=[round(weights.mean, 4)],
+                y=[y],
+                width=0.9 * high,
+                orientation="h",
+                name=escape(kind, quote=False),
+                showlegend=kind not in told,
+                marker={"color": shades[weights.receivers], "opacity": 0.55},
+                hovertemplate="mean %{x:+.2f}" + about,
+                **place,
+            )
+            told.add(kind)
+            figure.add_scatter(
+                x=[round(weight, 4) for weight in weights.by_seed.values()],
+                y=[y] * len(weights.by_seed),
+                mode="markers",
+                text=[f"seed {seed}" for seed in weights.by_seed],
+                showlegend=False,
+                marker={"color": shades[weights.receivers], "size": 7},
+                hovertemplate="%{text}: %{x:+.2f}" + about,
+                **place,
+            )
+        figure.update_yaxes(
+            tickvals=list(range(len(panel.words))),
+            ticktext=[escape("\n".join(each), quote=False).replace("\n", "<br>")
+                      for each in panel.labels],
+            range=[len(panel.words) - 0.4, -0.6],
+            automargin=True,
+            zeroline=False,
+            showgrid=False,
+            row=row,
+            col=1,
+        )  # fmt: skip
+    figure.update_xaxes(title_text="weight", row=len(drawn), col=1)
+    figure = _laid_out(figure)
+    figure.update_layout(barmode="overlay", height=height, legend={"y": -62 / (height - 100)})
     return figure
 
 

@@ -13,6 +13,7 @@ from plotly.offline import get_plotlyjs
 from plotly.utils import PlotlyJSONEncoder
 
 from mechgap.compiler.compile import Compiled
+from mechgap.decompiler.population import DecompiledRun
 from mechgap.display import png
 from mechgap.errors import InvalidInput
 from mechgap.measures.results import Results, load_results
@@ -21,6 +22,7 @@ from mechgap.measures.surroundings import SETTINGS, Landscape, load_landscape
 from mechgap.report.answer import answer
 from mechgap.report.page import tables
 from mechgap.report.page.charts import charts
+from mechgap.report.page.decompiled import decompiled
 from mechgap.report.page.player import player
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import MetricRow, Store, write_file
@@ -57,7 +59,16 @@ def write_page(folder: Path, compiled: Compiled | None = None, out: Path | None 
     if out is not None and not out.parent.is_dir():
         raise InvalidInput(f"there is no folder '{out.parent}' to write {out.name} into")
     try:
-        text = page(results, recipe, metrics, folder, compiled, snapshots, _landscape(folder))
+        text = page(
+            results,
+            recipe,
+            metrics,
+            folder,
+            compiled,
+            snapshots,
+            _landscape(folder),
+            DecompiledRun.load(folder),
+        )
         write_file(path, text.encode())
     except OSError as error:
         raise InvalidInput(f"cannot write '{path}': {error}") from error
@@ -72,9 +83,10 @@ def page(
     compiled: Compiled | None,
     snapshots: Sequence[Snapshot] = (),
     landscape: Landscape | None = None,
+    found: DecompiledRun | None = None,
 ) -> str:
     """The page's text."""
-    drawn = charts(results, metrics, snapshots, landscape)
+    drawn = charts(results, metrics, snapshots, landscape, found)
     shown = player(results)
     title = f"mechgap: {recipe.task}"
     parts = [
@@ -84,6 +96,7 @@ def page(
         _section("What the gap is made of", _figures(drawn, "parts", "gap")),
         _resource("player.html") if shown and shown["mechanisms"] else "",
         _section("Does it use what it attends to?", tables.causal(results)),
+        _section("Then what is it running?", decompiled(found, recipe.mechanisms) if found else ""),
         "<h2>Accuracy and faithfulness</h2>",
         f'<div class="pair">{_figures(drawn, "internal", "external")}</div>',
         tables.correlations(results, snapshots),
