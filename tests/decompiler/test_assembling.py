@@ -6,7 +6,7 @@ import pytest
 
 from mechgap.decompiler.assembling import assembled
 from mechgap.decompiler.search import search
-from mechgap.decompiler.updates import Rows, update_of
+from mechgap.decompiler.updates import updates_of
 from mechgap.programs.interpreter import interpret
 from mechgap.programs.library import LIBRARY
 from mechgap.programs.validate import problems
@@ -20,9 +20,9 @@ def found(program, graphs):
     for phase in range(program.selections):
         rules.append(search(scenes, attended[:, phase])[0].rule)
         scenes = scenes.after_phase(phase, attended[:, phase])
-    rows = Rows.of(scenes)
-    updates = {c: update_of(c, rows) for c in dict.fromkeys(scenes.words.hints.values())}
-    return assembled("found", graphs_of(program, 11, graphs, 16), scenes, rules, updates)
+    updates, keeps = updates_of(scenes, rules)
+    batch = graphs_of(program, 11, graphs, 16)
+    return assembled("found", batch, scenes, rules, updates, keeps=keeps)
 
 
 @pytest.mark.parametrize(

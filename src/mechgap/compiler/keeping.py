@@ -192,13 +192,13 @@ def _updates_once(program: Program, phase: Phase) -> bool:
     """Whether a node that was updated is never updated again.
 
     So it is if the mask asks for a flag of the sender that the receiver must not have, and the
-    update passes it on for good.
+    update passes it on: whoever has it is not updated any more, so it has it for good.
     """
     parts = set(conjuncts(phase.mask))
     for part in parts:
         match part:
             case Not(Name(Side.SELF, flag)) if Name(Side.OTHER, flag) in parts:
-                kept = {Name(Side.SELF, flag), Name(Side.OTHER, flag)}
-                if flag in phase.update and kept <= set(disjuncts(phase.update[flag])):
+                passed_on = disjuncts(phase.update[flag]) if flag in phase.update else ()
+                if Name(Side.OTHER, flag) in passed_on:
                     return program.components[flag].kind is Kind.BOOL
     return False

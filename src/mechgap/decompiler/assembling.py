@@ -11,9 +11,10 @@ import numpy as np
 
 from mechgap.decompiler.rules import Rule
 from mechgap.decompiler.scenes import Scenes
+from mechgap.decompiler.updates import Updates
 from mechgap.decompiler.words import LEVEL, MET, SAW, WAS, Words
 from mechgap.programs.components import Component, Kind
-from mechgap.programs.conclusions import Conclusion, parts
+from mechgap.programs.conclusions import parts
 from mechgap.programs.expressions import (
     Constant,
     Equal,
@@ -26,15 +27,19 @@ from mechgap.programs.expressions import (
     init,
     names,
 )
-from mechgap.programs.phases import Phase
+from mechgap.programs.phases import Phase, keep
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 
-Updates = Mapping[Component, Expression | Conclusion | None]
-
 
 def assembled(
-    name: str, batch: Batch, scenes: Scenes, rules: Sequence[Rule], updates: Updates
+    name: str,
+    batch: Batch,
+    scenes: Scenes,
+    rules: Sequence[Rule],
+    updates: Updates,
+    *,
+    keeps: bool = False,
 ) -> Program:
     """The program of some rules and updates.
 
@@ -44,6 +49,7 @@ def assembled(
         scenes: What the language sees of these, when all phases are over.
         rules: Whom nodes attend to, phase by phase.
         updates: What every hint follows from. Hints without anything are not claimed.
+        keeps: Whether nodes stay as they are where they select nobody.
     """
     task, words, last = batch.task, scenes.words, len(rules) - 1
     found = {c: value for c, value in updates.items() if value is not None}
@@ -56,7 +62,7 @@ def assembled(
         Phase(
             rule.select,
             rule.whole_mask,
-            rule.otherwise,
+            keep if keeps else rule.otherwise,
             {n: value for n, (phase, value) in signals.items() if phase == k}
             | (by_sender if k == last else {}),
         )

@@ -14,7 +14,7 @@ from mechgap.decompiler.proof import errors_predicted, forced
 from mechgap.decompiler.rules import Rule
 from mechgap.decompiler.search import search
 from mechgap.decompiler.soft import SoftForm, rule_softly, soft_forms, softened
-from mechgap.decompiler.updates import Rows, update_of
+from mechgap.decompiler.updates import updates_of
 from mechgap.decompiler.watched import Attention, Watched, watched
 from mechgap.errors import InvalidInput
 from mechgap.measures.causal import causal
@@ -215,16 +215,16 @@ def _program(
     name: str, batch: Batch, phases: Sequence[_Phase]
 ) -> tuple[Program | None, tuple[str, ...]]:
     """The whole program, and the hints that it does not explain."""
+    rules = [phase.rule for phase in phases]
     scenes = phases[0].seen[FIT].scenes
-    for k, phase in enumerate(phases):
-        scenes = scenes.after_phase(k, phase.rule.senders(scenes))
-    rows = Rows.of(scenes)
-    updates = {c: update_of(c, rows) for c in dict.fromkeys(scenes.words.hints.values())}
+    for k, rule in enumerate(rules):
+        scenes = scenes.after_phase(k, rule.senders(scenes))
+    updates, keeps = updates_of(scenes, rules)
     unclaimed = tuple(hint for hint, c in scenes.words.hints.items() if updates[c] is None)
     if all(update is None for update in updates.values()):
         return None, unclaimed
     try:
-        program = assembled(name, batch, scenes, [phase.rule for phase in phases], updates)
+        program = assembled(name, batch, scenes, rules, updates, keeps=keeps)
     except InvalidInput:
         return None, tuple(scenes.words.hints)
     return (None if list(problems(program)) else program), unclaimed

@@ -23,6 +23,7 @@ EXPLAINS = 0.8
 """What share of the divergence from uniform attention a soft form must explain."""
 SAME = 0.995
 """A rule is a known mechanism's if it selects alike in such a share of the rows it is about."""
+OWN = "a program of its own"
 SOFT = 0.9
 """Attention is soft if the selected sender gets less."""
 
@@ -116,17 +117,22 @@ class Explanation:
     ALSO_TOLD: ClassVar = ("claim", "in_short", "verdict")
 
     @property
+    def _nearest(self) -> list[str]:
+        """Known mechanisms, the one first that selects alike in most rows."""
+        common = set.intersection(*({*phase.like} for phase in self.phases))
+        return sorted(common, key=lambda n: -min(p.everywhere[n] for p in self.phases))
+
+    @property
     def runs(self) -> str:
         """The known mechanism that the rules are, or `a program of its own`."""
-        common = set.intersection(*({*phase.like} for phase in self.phases))
-        nearest = sorted(common, key=lambda n: -min(p.everywhere[n] for p in self.phases))
+        nearest = self._nearest
         for name in nearest:
             if all(phase.same_as[name] >= SAME for phase in self.phases):
                 return name
         for name in nearest:
             if all(phase.like[name] >= SAME for phase in self.phases):
                 return f"{name} with ties broken otherwise"
-        return "a program of its own"
+        return OWN
 
     @property
     def in_short(self) -> str:
@@ -186,7 +192,7 @@ class Explanation:
                 return (
                     f"{self.in_short}: {rules}. It attends most to whom this selects in "
                     f"{worst:.0%} of rows or more, and made to attend so it has {test.rule:.1%} "
-                    f"of test outputs, by itself {test.own:.1%}.{self._idle}"
+                    f"of test outputs, by itself {test.own:.1%}.{self._likeness}{self._idle}"
                 )
             case "soft":
                 return (
@@ -202,10 +208,19 @@ class Explanation:
         )
 
     @property
+    def _likeness(self) -> str:
+        """Of a program of its own: how much it is like one that is known."""
+        if self.runs != OWN or not self._nearest:
+            return ""
+        name = self._nearest[0]
+        shares = " / ".join(f"{phase.like[name]:.1%}" for phase in self.phases)
+        return f" Of the rows that {name} updates it selects rightly in {shares}."
+
+    @property
     def _refusal(self) -> str:
         sharpness = min(phase.sharpness for phase in self.phases)
         if sharpness < SHARP:
-            return f"nothing to explain: attention is almost uniform (sharpness {sharpness:.2f})"
+            return f"nothing to explain: attention is almost uniform (sharpness {sharpness:.3f})"
         least = min(self.forced.values(), key=lambda f: f.own - max(f.uniform, f.floor))
         return (
             f"nothing can be proved: of outputs {least.own:.1%} are right by its own attention, "

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from mechgap.decompiler.scenes import Scenes
-from mechgap.decompiler.words import is_derived
+from mechgap.decompiler.words import length
 from mechgap.programs.evaluation import evaluate, of_node, pointed
 from mechgap.programs.expressions import Expression, Name, Names, Where, conjuncts, self
 from mechgap.programs.phases import Selection
@@ -36,11 +36,8 @@ class Rule:
     @property
     def length(self) -> int:
         """How many words it has; those that no hint says count twice."""
-        asked = (self.select.expression, *self.mask)
-        read = [part.name for e in asked for part in e.walk() if isinstance(part, Name)]
-        if isinstance(self.otherwise, Expression):
-            read += [part.name for part in self.otherwise.walk() if isinstance(part, Name)]
-        return sum(1 + is_derived(name) for name in read)
+        default = [self.otherwise] if isinstance(self.otherwise, Expression) else []
+        return length(self.select.expression, *self.mask, *default)
 
     def eligible(self, scenes: Scenes) -> Bool[np.ndarray, "scenes receivers senders"]:
         """Who is in sight and passes the mask."""

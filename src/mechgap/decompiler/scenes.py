@@ -74,6 +74,21 @@ class Scenes:
             attended=(*self.attended, senders),
         )
 
+    def some(self, chosen: Int[np.ndarray, "chosen"]) -> "Scenes":
+        """Some of the scenes."""
+        given = self.given
+        named = {name: value[chosen] for name, value in given.named.items()}
+        return replace(
+            self,
+            given=Given(named, given.positions[chosen], given.support[chosen]),
+            state={name: value[chosen] for name, value in self.state.items()},
+            after={name: value[chosen] for name, value in self.after.items()},
+            told=self.told[chosen],
+            step=self.step[chosen],
+            graph=self.graph[chosen],
+            attended=tuple(senders[chosen] for senders in self.attended),
+        )
+
     @cached_property
     def oneself(self) -> Int[np.ndarray, "scenes nodes"]:
         """Every node itself."""

@@ -7,188 +7,125 @@ has a price in agreement, so that no exceptions are listed that are noise.
 Which nodes may be selected, and which nodes select at all, need not be searched. Given a key,
 whoever is attended to must be eligible, and whoever would have been selected before it must not: so
 for every kind of senders one can count which is the case. Then for every kind of receivers
-selecting is better than the default or it is not. `condition` says both in words.
+selecting is better than the default or it is not. `wording` says both in words.
+
+Most scenes say the same, so the search looks at some of them, and only what is best there is tried
+on all. Where a rule is right about these and not about all, scenes that it is wrong about are added
+and the search is done again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from mechgap.decompiler.factors import polished
-from mechgap.decompiler.kinds import Kinds, condition
-from mechgap.decompiler.rules import Default, Rule, default_senders
+from mechgap.decompiler.problem import Candidate, Problem
+from mechgap.decompiler.rules import Default, default_senders
 from mechgap.decompiler.scenes import Scenes
-from mechgap.programs.expressions import Add, Expression, Name, Scale, Side, Where, self
+from mechgap.decompiler.wording import Found, by_default, in_words
+from mechgap.programs.expressions import Add, Expression, Scale
 from mechgap.programs.phases import Extreme, Selection
 
 FACTORS = (1.0, 0.5, 0.1, 0.01)
 """Of the second number of a key, beside those that `polished` finds."""
 BEAM = 6
 """With how many of the best masks keys of two numbers are tried."""
+DEFAULTS = 2
+"""How many defaults are tried with masks of two flags and with keys of two numbers."""
 KEPT = 64
 """How many rules are kept in mind."""
+TRIED_ON_ALL = 12
+"""How many of them are tried on all scenes."""
 TOLD = 8
 """How many rules are told, if not more are as good as the best."""
 ENOUGH = 1.0 - 1e-9
 PRICE = 0.003
 """What share of receivers a word must explain, in a rule that does not explain all."""
-_SLACK = (0.5, 1.0, 2.0, 4.0)
-"""Kinds that matter less than so many words are worth need not be told apart from others."""
-_NOTHING = 1e-12
-
-
-@dataclass(frozen=True)
-class Found:
-    """A rule and how often it selects whom the network attends to most."""
-
-    rule: Rule
-    agreement: float
-
-    def order(self, price: float) -> tuple[float, int, bool, str]:
-        """Best for its words first, then shortest; of these, one that selects by position."""
-        by_position = str(self.rule.select) == "minimum(other.idx)"
-        worth = self.agreement - price * self.rule.length
-        return (-round(worth, 4), self.rule.length, not by_position, str(self.rule))
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """A rule before it is put into words which nodes it lets pass and which it is about."""
-
-    agreement: float
-    select: Selection
-    pair: tuple[Expression, ...]
-    otherwise: Default
-    wanted: Float[np.ndarray, "kinds"]
-    """By kind of senders, what share of receivers attends to one of them."""
-    spurned: Float[np.ndarray, "kinds"]
-    """And passes by one of them, that would have been selected."""
-    lets_pass: bool
-    """Whether kinds that nobody needs pass."""
-    gain: Float[np.ndarray, "kinds"]
-    """By kind of receivers, what it gains over the default."""
-
-    @property
-    def order(self) -> tuple[float, int, bool]:
-        """Best first, then shortest; of these, one that follows no pointer."""
-        asked = (self.select.expression, *self.pair)
-        words = sum(isinstance(part, Name) for e in asked for part in e.walk())
-        return (-round(self.agreement, 5), words, isinstance(self.otherwise, Expression))
-
-    def found(self, problem: "Problem", price: float) -> Found:
-        """In words: those that are best for their number."""
-        slacks = [share * price for share in _SLACK] if price else [0.0]
-        tried = [said for slack in slacks for said in self._said(problem, slack)]
-        tried = tried or list(self._said(problem, 0.0))  # where all matters less than a word
-        return min(tried, key=lambda found: found.order(price))
-
-    def _said(self, problem: "Problem", slack: float) -> Iterator[Found]:
-        """Kinds that matter to no more than so many receivers may go either way."""
-        surplus = self.wanted - self.spurned
-        eligible = surplus >= 0 if self.lets_pass and not slack else surplus > slack
-        if not eligible.any():
-            return
-        least = max(slack, _NOTHING)
-        selects = self.gain > least
-        if not selects.any():
-            return
-        receivers = condition(problem.kinds, selects, self.gain < -least)
-        of_receiver = [] if receivers is None else [receivers]
-        spurned = [surplus < -slack] if slack else [~eligible & (self.spurned > 0), ~eligible]
-        for fails in spurned:
-            senders = condition(problem.kinds, eligible, fails)
-            of_sender = [] if senders is None else [senders.replaced(Side.SELF, Side.OTHER)]
-            rule = Rule(self.select, (*of_sender, *self.pair, *of_receiver), self.otherwise)
-            yield Found(rule, problem.agreement(rule))
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is to be explained: whom every receiver attends to most."""
-
-    scenes: Scenes
-    attended: Int[np.ndarray, "scenes nodes"]
-    kinds: Kinds
-    defaults: tuple[Default, ...]
-
-    @staticmethod
-    def of(scenes: Scenes, attended: Int[np.ndarray, "scenes nodes"]) -> "Problem":
-        """With every default that the vocabulary has."""
-        kinds = Kinds.of(scenes)
-        pointers = [Name(Side.SELF, pointer) for pointer in scenes.words.pointers]
-        both = _of_two(pointers, kinds, scenes, attended)
-        return Problem(scenes, attended, kinds, (self, *pointers, *both))
-
-    def agreement(self, rule: Rule) -> float:
-        """The share of receivers for whom a rule is right."""
-        return float(np.mean(rule.senders(self.scenes) == self.attended))
+ROWS = 4_000
+"""About so many receivers are looked at first."""
+ROUNDS = 4
+"""How often scenes are added."""
 
 
 def search(scenes: Scenes, attended: Int[np.ndarray, "scenes nodes"]) -> list[Found]:
-    """The best rules, best first and of equals the shortest first."""
-    problem = Problem.of(scenes, attended)
-    literals = list(_telling(problem))
-    singles = list(_distinct(problem, _single_keys(scenes)))
-    best: list[_Candidate] = []
-    stages = (
-        lambda: (singles, _conjunctions(literals, 1)),
-        lambda: (singles, _conjunctions(literals, 2)),
-        lambda: (list(_distinct(problem, _double_keys(scenes))), _leading(best)),
-    )
-    for stage in stages:
-        keys, masks = stage()
-        passing = {mask: _passing(scenes, mask) for mask in masks}
-        for key in keys:
-            best = _best([*best, *_tried(problem, key, passing)])
-            if len(keys) > len(singles) and best and best[0].agreement >= ENOUGH:
-                break  # other keys of two numbers are no shorter
-        if best and best[0].agreement >= ENOUGH:
-            return _told(problem, best, 0.0)
-    found = _told(problem, best, PRICE)
-    finer = [polished(f.rule, scenes, attended) for f in found]
-    found += [Found(rule, problem.agreement(rule)) for rule in finer if rule is not None]
+    """The best rules, best first and of equals the shortest first.
+
+    Args:
+        scenes: What the language sees.
+        attended: Whom every receiver attends to most.
+    """
+    everything = Problem.of(scenes, attended)
+    looked_at = _some(len(attended), max(1, ROWS // scenes.nodes))
+    best: list[Candidate] = []
+    for _ in range(ROUNDS):
+        few = Problem.of(scenes.some(looked_at), attended[looked_at])
+        leading = _candidates(few)
+        best = _best(c for one in leading[:TRIED_ON_ALL] for c in _again(everything, one))
+        exact = bool(leading) and leading[0].agreement >= ENOUGH
+        if not exact or not best or best[0].agreement >= ENOUGH:
+            break
+        wrong = in_words(best[0], everything, 0.0).rule.senders(scenes) != attended
+        missed = np.setdiff1d(np.flatnonzero(wrong.any(-1)), looked_at)
+        if not len(missed):
+            break
+        looked_at = np.union1d(looked_at, missed[_some(len(missed), max(1, len(looked_at) // 4))])
+    usual = by_default(everything)
+    exact = max([usual.agreement, *(c.agreement for c in best)]) >= ENOUGH
+    price = 0.0 if exact else PRICE
+    found = [usual, *(in_words(c, everything, price) for c in best[:TOLD])]
+    finer = [polished(f.rule, scenes, attended) for f in found] if price else []
+    found += [Found(rule, everything.agreement(rule)) for rule in finer if rule is not None]
     exact = any(f.agreement >= ENOUGH for f in found)
     return sorted(found, key=lambda f: f.order(0.0 if exact else PRICE))
 
 
-def _of_two(
-    pointers: Sequence[Name],
-    kinds: Kinds,
-    scenes: Scenes,
-    attended: Int[np.ndarray, "scenes nodes"],
-) -> Iterator[Where]:
-    """The two pointers that together say most about whom nodes attend to, one for some kinds."""
-    right = {
-        pointer: np.bincount(
-            kinds.of_node.ravel(),
-            (default_senders(pointer, scenes) == attended).ravel(),
-            len(kinds.table),
-        )
-        for pointer in pointers
-    }
-    pairs = list(combinations(pointers, 2))
-    if pairs:
-        a, b = max(pairs, key=lambda pair: np.maximum(right[pair[0]], right[pair[1]]).sum())
-        first, second = right[a] > right[b], right[a] < right[b]
-        if first.any() and second.any() and (flag := condition(kinds, first, second)) is not None:
-            yield Where(flag, a, b)
+def _some(of: int, wanted: int) -> Int[np.ndarray, "chosen"]:
+    """Some by chance, the same each time; all if there are no more."""
+    if of <= wanted:
+        return np.arange(of)
+    return np.sort(np.random.default_rng(0).choice(of, wanted, replace=False))
 
 
-def _best(candidates: Iterable[_Candidate]) -> list[_Candidate]:
+def _candidates(problem: Problem) -> list[Candidate]:
+    """The best that there are, by stages: what is short is tried with more."""
+    literals = list(_telling(problem))
+    singles = list(_distinct(problem, _single_keys(problem.scenes)))
+    best: list[Candidate] = []
+    stages = (
+        lambda: (singles, _conjunctions(literals, 1), problem.defaults),
+        lambda: (singles, _conjunctions(literals, 2), _leading_defaults(best)),
+        lambda: (
+            list(_distinct(problem, _double_keys(problem.scenes))),
+            _leading_masks(best),
+            _leading_defaults(best),
+        ),
+    )
+    for stage in stages:
+        keys, masks, defaults = stage()
+        passing = {mask: _passing(problem.scenes, mask) for mask in masks}
+        for key in keys:
+            best = _best([*best, *_tried(problem, key, passing, defaults)])
+            if len(keys) > len(singles) and best and best[0].agreement >= ENOUGH:
+                break  # other keys of two numbers are no shorter
+        if best and best[0].agreement >= ENOUGH:
+            break
+    return best
+
+
+def _again(problem: Problem, one: Candidate) -> Iterator[Candidate]:
+    """The same key, flags and default, with other scenes."""
+    passing = {one.pair: _passing(problem.scenes, one.pair)}
+    return _tried(problem, one.select, passing, (one.otherwise,))
+
+
+def _best(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Each once, best first."""
-    unlike: dict[object, _Candidate] = {}
+    unlike: dict[object, Candidate] = {}
     for c in sorted(candidates, key=lambda c: c.order):
         unlike.setdefault((c.select, c.pair, str(c.otherwise)), c)
     return list(unlike.values())[:KEPT]
-
-
-def _told(problem: Problem, best: Sequence[_Candidate], price: float) -> list[Found]:
-    """As rules: those that are as good as the best, and some more."""
-    said = (c.found(problem, price) for c in best[:TOLD])
-    return sorted(said, key=lambda f: f.order(price))
 
 
 def _single_keys(scenes: Scenes) -> Iterator[Selection]:
@@ -238,8 +175,12 @@ def _conjunctions(literals: Sequence[Expression], size: int) -> list[tuple[Expre
     return [mask for k in range(size + 1) for mask in combinations(literals, k)]
 
 
-def _leading(best: Sequence[_Candidate]) -> list[tuple[Expression, ...]]:
+def _leading_masks(best: Sequence[Candidate]) -> list[tuple[Expression, ...]]:
     return list(dict.fromkeys([(), *(c.pair for c in best)]))[:BEAM]
+
+
+def _leading_defaults(best: Sequence[Candidate]) -> list[Default]:
+    return list({str(c.otherwise): c.otherwise for c in best}.values())[:DEFAULTS]
 
 
 def _passing(
@@ -256,20 +197,21 @@ def _tried(
     problem: Problem,
     key: Selection,
     passing: Mapping[tuple[Expression, ...], Bool[np.ndarray, "scenes nodes nodes"]],
-) -> Iterator[_Candidate]:
-    """What a key makes of every mask and default."""
+    defaults: Sequence[Default],
+) -> Iterator[Candidate]:
+    """What a key makes of some masks and defaults."""
     scenes, kinds, attended = problem.scenes, problem.kinds, problem.attended
     count = len(kinds.table)
     order = _order(problem, key)
     kind = kinds.of_node[np.arange(len(order))[:, None, None], order]
     before = np.cumsum(order == attended[..., None], axis=-1) == 0
     attended_kind = np.take_along_axis(kinds.of_node, attended, axis=-1)
-    defaults = {d: default_senders(d, scenes) for d in problem.defaults}
+    usual = {str(d): default_senders(d, scenes) == attended for d in defaults}
     for mask, passes in passing.items():
         passes = np.take_along_axis(passes, order, -1)
         chosen = _at(passes, before.sum(-1))  # whether the one attended to passes
-        for default, usual in defaults.items():
-            base = usual == attended
+        for default in defaults:
+            base = usual[str(default)]
             for selects in (chosen & ~base, chosen):
                 wanted = np.bincount(attended_kind[selects], minlength=count)
                 spurned = np.bincount(kind[passes & before & selects[..., None]], minlength=count)
@@ -278,11 +220,11 @@ def _tried(
                     who = passes & eligible[kind]
                     first = np.take_along_axis(order, who.argmax(-1)[..., None], -1)[..., 0]
                     change = np.where(who.any(-1), (first == attended) * 1.0 - base, 0)
-                    gain = np.bincount(kinds.of_node.ravel(), change.ravel(), count) / base.size
+                    gain = problem.by_kind(change)
                     agreement = float(base.mean() + np.maximum(gain, 0).sum())
                     if (gain > 0).any():
                         share = wanted / base.size, spurned / base.size
-                        yield _Candidate(agreement, key, mask, default, *share, lets_pass, gain)
+                        yield Candidate(agreement, key, mask, default, *share, lets_pass, gain)
 
 
 def _at(flags: Bool[np.ndarray, "... senders"], place: Int[np.ndarray, "..."]) -> np.ndarray:

@@ -5,18 +5,29 @@ pointer or a number is one of a few simple values, the same for all nodes of a k
 among all (a choice) kinds have ranks: the lowest node of the first kind that is there.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from mechgap.decompiler.kinds import Kinds, condition
+from mechgap.decompiler.rules import Rule
 from mechgap.decompiler.scenes import Scenes
-from mechgap.decompiler.words import MET
+from mechgap.decompiler.words import MET, SAW, is_derived
 from mechgap.programs.components import Component, Kind
 from mechgap.programs.conclusions import Becomes, Conclusion, First
-from mechgap.programs.expressions import Constant, Expression, Name, Side, edge, where
+from mechgap.programs.expressions import (
+    Constant,
+    Expression,
+    Name,
+    Names,
+    Not,
+    Side,
+    edge,
+    names,
+    where,
+)
 
 RANKS = 6
 """How many flags a choice may try one after the other."""
@@ -55,10 +66,64 @@ class Rows:
         holds, fails = self.ever(value), self.ever(~value)
         if (holds & fails).any():
             return None
-        if not holds.any():
-            return Constant(0.0)
-        said = condition(self.kinds, holds, fails)
-        return Constant(1.0) if said is None else said
+        if not (holds.any() and fails.any()):
+            return self._constant(bool(holds.any()), holds | fails)
+        return condition(self.kinds, holds, fails)
+
+    def _constant(self, value: bool, present: Bool[np.ndarray, "kinds"]) -> Expression:
+        """A flag that all counted nodes have, or none has; the language has no constant ones."""
+        flags, table = self.kinds.flags, self.kinds.table[present]
+        for wanted, said in ((value, lambda flag: flag), (not value, Not)):
+            for i, flag in enumerate(flags):
+                if (table[:, i] == wanted).all():
+                    return said(flag)
+        if not flags:
+            return Constant(float(value))
+        return flags[0] | Not(flags[0]) if value else flags[0] & Not(flags[0])
+
+
+Updates = Mapping[Component, Expression | Conclusion | None]
+
+
+def updates_of(scenes: Scenes, rules: Sequence[Rule]) -> tuple[Updates, bool]:
+    """What every hint follows from; and whether nodes keep their state where they select nobody.
+
+    Args:
+        scenes: In which all phases are over.
+        rules: Of the phases.
+    """
+    components = tuple(dict.fromkeys(scenes.words.hints.values()))
+    rows = Rows.of(scenes)
+    selecting = _selecting(scenes, rules, components)
+    if selecting is not None:
+        kept = replace(rows, counted=rows.counted & selecting)
+        updates = {c: update_of(c, kept) for c in components}
+        if not any(is_derived(name) for name in _read(rules, updates)):
+            return updates, True
+    return {c: update_of(c, rows) for c in components}, False
+
+
+def _selecting(
+    scenes: Scenes, rules: Sequence[Rule], components: Sequence[Component]
+) -> Bool[np.ndarray, "scenes nodes"] | None:
+    """Who selects somebody, if a program of one phase can say that all others stay as they are."""
+    updated = (Kind.BOOL, Kind.POINTER, Kind.FLOAT)
+    simple = len(rules) == 1 and isinstance(rules[0].otherwise, Names)
+    if not simple or any(c.kind not in updated for c in components):
+        return None
+    selecting = np.any(rules[0].eligible(scenes), axis=-1)
+    idle = ~selecting & scenes.told[:, None]
+    stays = all(
+        np.allclose(scenes.after[c.name][idle], scenes.state[c.name][idle]) for c in components
+    )
+    return np.asarray(selecting) if idle.any() and stays else None
+
+
+def _read(rules: Sequence[Rule], updates: Updates) -> set[str]:
+    """The names that rules and updates read; who is met in the only phase is `other`."""
+    asked = [e for rule in rules for e in (rule.select.expression, *rule.mask)]
+    asked += [update for update in updates.values() if isinstance(update, Expression)]
+    return {n for e in asked for n in names(e) if not n.startswith((MET, SAW))}
 
 
 def update_of(component: Component, rows: Rows) -> Expression | Conclusion | None:

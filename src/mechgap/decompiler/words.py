@@ -97,6 +97,12 @@ def is_derived(name: str) -> bool:
     return name == LEVEL or name.startswith((WAS, MET, SAW))
 
 
+def length(*expressions: Expression) -> int:
+    """How many words some expressions have; those that no hint says count twice."""
+    read = [part.name for e in expressions for part in e.walk() if isinstance(part, Name)]
+    return sum(1 + is_derived(name) for name in read)
+
+
 def words_of(task: Task) -> Words:
     """The words of a task's first phase, under the names that the library's programs use."""
     named = {name: c for program in mechanisms(task) for name, c in program.hints.items()}
