@@ -16,6 +16,7 @@ PROGRAMS = PROJECT / "docs" / "programs.md"
 BEYOND = PROJECT / "docs" / "beyond.md"
 LANDSCAPE = PROJECT / "docs" / "landscape.md"
 TEACHING = PROJECT / "docs" / "teaching.md"
+DECOMPILING = PROJECT / "docs" / "decompiling.md"
 TRAINING = PROJECT / "docs" / "training.md"
 README = PROJECT / "README.md"
 
@@ -267,7 +268,27 @@ def taught_dfs() -> str:
     )
 
 
+def decompiled() -> str:
+    """What was found about the network in `examples/`: its rules, and what forcing them shows."""
+    found = json.loads((PROJECT / "results" / "decompiled" / "dfs_learned.json").read_text())
+    rows = ["| message-passing step | rule | agrees, held out | test |", "|---" * 4 + "|"]
+    for k, phase in enumerate(found["phases"]):
+        held_out, test = (f"{phase['agreement'][which]:.1%}" for which in ("held out", "test"))
+        rule = phase["rule"].replace("|", "\\|")
+        rows.append(f"| {k} | `{rule}` | {held_out} | {test} |")
+    columns = ["own", "hardened", "rule", "soft", "uniform", "floor"]
+    known = list(found["forced"]["test"]["mechanisms"])
+    rows += ["", f"| outputs right | {' | '.join(columns + known)} |"]
+    rows.append("|---" * (1 + len(columns) + len(known)) + "|")
+    for which, forced in found["forced"].items():
+        values = [forced[c] for c in columns] + [forced["mechanisms"][name] for name in known]
+        label = f"{which}: {forced['graphs']} graphs of {forced['nodes']} nodes"
+        rows.append(f"| {label} | {' | '.join(f'{value:.1%}' for value in values)} |")
+    return "\n".join([*rows, "", f"> {found['verdict']}", ""])
+
+
 TABLES = {
+    (DECOMPILING, "decompiled"): decompiled,
     (TEACHING, "teaching"): taught,
     (README, "taught"): taught_dfs,
     (README, "gaps"): gaps,

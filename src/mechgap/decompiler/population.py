@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from mechgap.decompiler.decompile import decompile
 from mechgap.decompiler.explanation import Explanation
 from mechgap.decompiler.graphs import LARGE, SMALL, graphs_for
-from mechgap.errors import InvalidInput
+from mechgap.errors import InvalidInput, unknown
 from mechgap.training.run import Run
 from mechgap.training.store import write_file
 from mechgap.training.train import Tell
@@ -68,8 +68,10 @@ def decompile_run(
         tell: Is told how it goes.
 
     Raises:
-        InvalidInput: there is no such finished seed.
+        InvalidInput: there are no such parameters, or no such finished seed.
     """
+    if which not in {"best", "last"}:
+        raise unknown("kind of parameters", which, ["best", "last"])
     finished = [row.seed for row in run.finished]
     wanted = finished if seeds is None else list(seeds)
     missing = sorted({*wanted} - {*finished})
