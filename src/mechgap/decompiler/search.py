@@ -41,8 +41,9 @@ TRIED_ON_ALL = 12
 TOLD = 8
 """How many rules are told, if not more are as good as the best."""
 ENOUGH = 1.0 - 1e-9
-PRICE = 0.003
-"""What share of receivers a word must explain, in a rule that does not explain all."""
+WORTH, DEAREST = 16, 0.003
+"""How many receivers a word must explain, in a rule that does not explain all; and what share of
+them is enough where these are few."""
 ROWS = 4_000
 """About so many receivers are looked at first."""
 ROUNDS = 4
@@ -73,12 +74,12 @@ def search(scenes: Scenes, attended: Int[np.ndarray, "scenes nodes"]) -> list[Fo
         looked_at = np.union1d(looked_at, missed[_some(len(missed), max(1, len(looked_at) // 4))])
     usual = by_default(everything)
     exact = max([usual.agreement, *(c.agreement for c in best)]) >= ENOUGH
-    price = 0.0 if exact else PRICE
+    price = 0.0 if exact else min(DEAREST, WORTH / attended.size)
     found = [usual, *(in_words(c, everything, price) for c in best[:TOLD])]
     finer = [polished(f.rule, scenes, attended) for f in found] if price else []
     found += [Found(rule, everything.agreement(rule)) for rule in finer if rule is not None]
     exact = any(f.agreement >= ENOUGH for f in found)
-    return sorted(found, key=lambda f: f.order(0.0 if exact else PRICE))
+    return sorted(found, key=lambda f: f.order(0.0 if exact else price))
 
 
 def _some(of: int, wanted: int) -> Int[np.ndarray, "chosen"]:
