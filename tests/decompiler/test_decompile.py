@@ -49,6 +49,7 @@ def test_a_compiled_network_runs_its_program(found):
     for forced in told.forced.values():
         assert forced.own == forced.rule == forced.mechanisms["bfs"] == 1.0
         assert forced.uniform < 0.9
+    assert told.answers == {"held out": 1.0, "test": 1.0}
     used = {part.part: part.verdict for part in told.parts}
     assert used
     assert set(used.values()) == {"used"}

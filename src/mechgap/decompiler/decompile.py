@@ -3,14 +3,15 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 
 from mechgap.decompiler.assembling import assembled
-from mechgap.decompiler.explanation import Explanation, PhaseFound, Weighted
+from mechgap.decompiler.explanation import MARGIN, Explanation, PhaseFound, Weighted
 from mechgap.decompiler.graphs import FIT, HELD_OUT, TEST, Graphs
-from mechgap.decompiler.proof import errors_predicted, forced
+from mechgap.decompiler.proof import answers, errors_predicted, forced
 from mechgap.decompiler.rules import Rule
 from mechgap.decompiler.search import search
 from mechgap.decompiler.soft import SoftForm, rule_softly, soft_forms, softened
@@ -20,7 +21,7 @@ from mechgap.errors import InvalidInput
 from mechgap.measures.causal import causal
 from mechgap.measures.data import Data, make_data
 from mechgap.network.network import Network
-from mechgap.network.trace import run
+from mechgap.network.trace import Trace, run
 from mechgap.programs.library import mechanisms
 from mechgap.programs.program import Program
 from mechgap.programs.validate import problems
@@ -66,24 +67,28 @@ def decompile(
     traces = {which: run(network, batch) for which, batch in sets.items()}
     data = {which: make_data(which, sets[which], known) for which in (HELD_OUT, TEST)}
 
-    def watch(head: int | None) -> dict[str, tuple[Watched, ...]]:
-        return {
-            which: _watched(network, batch, np.asarray(traces[which].attention), head, in_place)
+    def explain(head: int | None = None, without: Sequence[str] = ()) -> list[_Phase]:
+        seen = {
+            which: _watched(network, batch, traces[which], head, in_place, without)
             for which, batch in sets.items()
         }
+        return [_Phase.of({which: seen[which][k] for which in sets}) for k in range(len(seen[FIT]))]
 
-    mean = watch(None)
-    found = [_Phase.of({which: mean[which][k] for which in sets}) for k in range(len(mean[FIT]))]
-    heads = {}
-    for head in range(network.config.nb_heads if network.config.nb_heads > 1 else 0):
-        one = watch(head)
-        phases = [_Phase.of({which: one[which][k] for which in sets}) for k in range(len(found))]
-        heads[str(head)] = _told(phases, data[HELD_OUT])
+    found = explain()
     program, unclaimed = _program(name, graphs.fit, found)
+    hints = found[0].seen[FIT].scenes.words.hints
+    if program is None and 0 < len(unclaimed) < len(hints):
+        # Rules may have read what nothing explains: without it they can be a whole program.
+        others = explain(without=unclaimed)
+        whole, _ = _program(name, graphs.fit, others)
+        if whole is not None and _nearly_as_good(others, found):
+            found, program = others, whole
+    several = range(network.config.nb_heads if network.config.nb_heads > 1 else 0)
+    heads = {str(head): _told(explain(head), data[HELD_OUT]) for head in several}
     proved = {}
     errors = {}
     for which, each in data.items():
-        seen = mean[which]
+        seen = [phase.seen[which] for phase in found]
         soft = [phase.soft.attention(w) for phase, w in zip(found, seen, strict=True)]
         chosen = [phase.chosen(w) for phase, w in zip(found, seen, strict=True)]
         gently = [phase.softly(w) for phase, w in zip(found, seen, strict=True)]
@@ -102,17 +107,26 @@ def decompile(
         forced=proved,
         parts=parts,
         errors=errors,
+        answers={}
+        if program is None
+        else {which: answers(program, d.batch) for which, d in data.items()},
         seconds=time.perf_counter() - began,
     )
     return Decompiled(explanation, program)
 
 
 def _watched(
-    network: Network, batch: Batch, attention: Attending, head: int | None, in_place: Patched | None
+    network: Network,
+    batch: Batch,
+    trace: Trace,
+    head: int | None,
+    in_place: Patched | None,
+    without: Sequence[str],
 ) -> tuple[Watched, ...]:
+    attention = np.asarray(trace.attention)
     attention = attention if in_place is None else in_place(batch, attention)
     one = attention.mean(2) if head is None else attention[:, :, head]
-    return watched(batch, one, network.config.attends_to_all)
+    return watched(batch, one, network.config.attends_to_all, without)
 
 
 @dataclass(frozen=True)
@@ -121,9 +135,9 @@ class _Phase:
 
     seen: Mapping[str, Watched]
     rule: Rule
+    agreement: float
+    """On the graphs that it was found on."""
     alike: int
-    path: Sequence[SoftForm]
-    logits: Mapping[str, float]
 
     @staticmethod
     def of(seen: Mapping[str, Watched]) -> "_Phase":
@@ -131,13 +145,17 @@ class _Phase:
         found = search(fit.scenes, fit.strongest)
         best = found[0]
         alike = sum(round(f.agreement, 4) == round(best.agreement, 4) for f in found)
-        return _Phase(
-            seen,
-            best.rule,
-            alike,
-            soft_forms(fit),
-            softened(fit, _one_hot(best.rule.senders(fit.scenes))),
-        )
+        return _Phase(seen, best.rule, best.agreement, alike)
+
+    @cached_property
+    def path(self) -> Sequence[SoftForm]:
+        """Soft forms of one word, two words, and so on."""
+        return soft_forms(self.seen[FIT])
+
+    @cached_property
+    def logits(self) -> Mapping[str, float]:
+        """Of whom the rule selects above others, by kind of receivers."""
+        return softened(self.seen[FIT], self.chosen(self.seen[FIT]))
 
     @property
     def soft(self) -> SoftForm:
@@ -148,6 +166,10 @@ class _Phase:
 
     def softly(self, watched: Watched) -> Attention:
         return rule_softly(watched, self.chosen(watched), self.logits)
+
+
+def _nearly_as_good(some: Sequence[_Phase], others: Sequence[_Phase]) -> bool:
+    return all(a.agreement >= b.agreement - MARGIN for a, b in zip(some, others, strict=True))
 
 
 def _one_hot(senders: np.ndarray) -> Attention:

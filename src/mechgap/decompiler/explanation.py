@@ -6,7 +6,7 @@ something to lose: where uniform attention does as well, nothing can be proved.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from mechgap.measures.causal import Foil
@@ -113,6 +113,8 @@ class Explanation:
     """Which parts of the program's selections the network uses."""
     errors: Mapping[str, ErrorsPredicted]
     seconds: float
+    answers: Mapping[str, float] = field(default_factory=dict)
+    """Of the program, run by itself without any network: the share of outputs that are right."""
 
     ALSO_TOLD: ClassVar = ("claim", "in_short", "verdict")
 
@@ -192,7 +194,8 @@ class Explanation:
                 return (
                     f"{self.in_short}: {rules}. It attends most to whom this selects in "
                     f"{worst:.0%} of rows or more, and made to attend so it has {test.rule:.1%} "
-                    f"of test outputs, by itself {test.own:.1%}.{self._likeness}{self._idle}"
+                    f"of test outputs, by itself {test.own:.1%}.{self._likeness}"
+                    f"{self._solves}{self._idle}"
                 )
             case "soft":
                 return (
@@ -215,6 +218,13 @@ class Explanation:
         name = self._nearest[0]
         shares = " / ".join(f"{phase.like[name]:.1%}" for phase in self.phases)
         return f" Of the rows that {name} updates it selects rightly in {shares}."
+
+    @property
+    def _solves(self) -> str:
+        """What the program answers without the network."""
+        if "test" not in self.answers:
+            return ""
+        return f" Run by itself, without a network, the program has {self.answers['test']:.1%}."
 
     @property
     def _refusal(self) -> str:

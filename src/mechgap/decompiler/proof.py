@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -18,7 +19,11 @@ from mechgap.measures.data import Data
 from mechgap.measures.yardsticks import uniform_attention
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace
-from mechgap.tasks.scores import output_scores, right_nodes
+from mechgap.programs.interpreter import interpret
+from mechgap.programs.program import Program
+from mechgap.programs.tracing import read
+from mechgap.tasks.batch import Batch
+from mechgap.tasks.scores import SCALAR_MARGIN, output_scores, right_nodes
 
 ByPhase = Sequence[Attention]
 
@@ -53,6 +58,25 @@ def forced(
             if can_force(network, data, truth.attention)
         },
     )
+
+
+def answers(program: Program, batch: Batch) -> float:
+    """The share of outputs that a program has right when it is run by itself; NaN if it has none.
+
+    As many steps as the true trace are taken.
+    """
+    ran = interpret(program, jax.tree.map(np.asarray, batch.inputs), batch.steps)
+    at_end = np.maximum(0, np.asarray(batch.lengths) - 1), np.arange(batch.size)
+    last = {name: jnp.asarray(states[at_end]) for name, states in ran.states.items()}
+    right = [
+        np.isclose(
+            np.asarray(read(component, last, batch.inputs["pos"]), float),
+            np.asarray(batch.outputs[name], float),
+            atol=SCALAR_MARGIN,
+        )
+        for name, component in program.output.items()
+    ]
+    return float(np.mean([np.mean(one) for one in right])) if right else float("nan")
 
 
 def errors_predicted(

@@ -82,6 +82,7 @@ def watched(
     batch: Batch,
     attention: Float[np.ndarray, "time batch receivers senders"],
     sees_all: bool = False,
+    without: Sequence[str] = (),
 ) -> tuple[Watched, ...]:
     """What there is to explain, phase by phase.
 
@@ -89,11 +90,12 @@ def watched(
         batch: Graphs with their true traces.
         attention: Of one head, or the mean of all, at every message-passing step.
         sees_all: Whether nodes attend to all others, not to neighbours alone.
+        without: Hints that rules are not to speak of.
 
     Raises:
         InvalidInput: the task's trace says nothing about nodes.
     """
-    words = words_of(batch.task)
+    words = words_of(batch.task, without)
     if not words.hints:
         raise InvalidInput(
             f"the trace of '{batch.task.name}' has no hints of nodes, and rules speak of a "

@@ -7,7 +7,7 @@ what a node has seen in earlier ones: `met_0` is whom it attended to in phase 0,
 node's flag.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from mechgap.programs.components import HINT_TYPE, Bool, Class, Component, Float, Kind, Pointer
@@ -103,13 +103,18 @@ def length(*expressions: Expression) -> int:
     return sum(1 + is_derived(name) for name in read)
 
 
-def words_of(task: Task) -> Words:
-    """The words of a task's first phase, under the names that the library's programs use."""
+def words_of(task: Task, without: Collection[str] = ()) -> Words:
+    """The words of a task's first phase, under the names that the library's programs use.
+
+    Args:
+        task: With hints of nodes.
+        without: Hints that there are to be no words for.
+    """
     named = {name: c for program in mechanisms(task) for name, c in program.hints.items()}
     hints = {
         f.name: named.get(f.name) or _component(f)
         for f in task.hints
-        if f.location is Location.NODE
+        if f.location is Location.NODE and f.name not in without
     }
     inputs = {ours: theirs for ours, theirs in INPUTS.items() if _is_given(theirs, task)}
     lasting = [label for c in hints.values() for label in _flags(c)]
