@@ -264,7 +264,8 @@ def taught_dfs() -> str:
         "Taught its program's attention and state on graphs of at most 32 nodes, the same network "
         f"learns depth-first search: {_percent(best)} of the official test graphs' outputs "
         f"({100 * max(best):.2f} % in the best of {len(best)} seeds; trained in the same way by "
-        f"hints alone {_percent(alone)}; paper 12.74 %). See [teaching](docs/teaching.md).\n"
+        f"hints alone {_percent(alone)}, {len(alone)} seeds; paper 12.74 %). "
+        "See [teaching](docs/teaching.md).\n"
     )
 
 
