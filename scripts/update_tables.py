@@ -182,6 +182,7 @@ def gaps() -> str:
         "bfs, taught to attend as bfs_parent": "bfs_supervised_parent",
         "bellman_ford": "bellman_ford",
         "dfs": "dfs",
+        "dfs, taught dfs_parent's attention and state": "dfs_windows_taught_long",
     }
     rows = [
         "| learned | accuracy | graphs right | agreement on updated nodes | by chance"
