@@ -289,8 +289,24 @@ def decompiled() -> str:
     return "\n".join([*rows, "", f"> {found['verdict']}", ""])
 
 
+def decompiled_population() -> str:
+    """What the networks of the taught population run."""
+    path = PROJECT / "results" / "decompiled" / "dfs_windows_taught_long.json"
+    found = json.loads(path.read_text())
+    rows = [
+        "| seed | verdict | test outputs: own | made to attend so | the program by itself |",
+        "|---" * 5 + "|",
+    ]
+    for seed, told in found["seeds"].items():
+        test = told["forced"]["test"]
+        shares = (test["own"], test["rule"], told["answers"]["test"])
+        rows.append(f"| {seed} | {told['in_short']} | {' | '.join(f'{x:.1%}' for x in shares)} |")
+    return "\n".join([*rows, ""])
+
+
 TABLES = {
     (DECOMPILING, "decompiled"): decompiled,
+    (DECOMPILING, "decompiled-population"): decompiled_population,
     (TEACHING, "teaching"): taught,
     (README, "taught"): taught_dfs,
     (README, "gaps"): gaps,
