@@ -8,6 +8,7 @@ import typer
 
 from mechgap.cli.app import AsJson, app
 from mechgap.cli.watching import watched
+from mechgap.errors import InvalidInput
 
 
 @app.command()
@@ -39,6 +40,10 @@ def decompile(
     from mechgap.report.decompiled import show_decompiled, show_explanation
     from mechgap.typed import plain, rounded
 
+    if what.is_file() and (seed or which != "best"):
+        raise InvalidInput("--seed and --which are for runs; a file holds one network")
+    if not what.is_file() and program is not None:
+        raise InvalidInput("--program is for a file; a run knows its own program")
     if what.is_file():
         found = calls.decompile(load_network(what)[0], program=program).explanation
         if as_json:

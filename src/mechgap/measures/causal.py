@@ -326,9 +326,7 @@ def run_forced(network: Network, data: Data, attention: Attention) -> Trace:
 
 def run_hardened(network: Network, data: Data) -> Trace:
     """Run a network with every row of its own attention hardened to its largest entry."""
-    nobody = _rows(network, data, False)
-    patch = _patch(network, data, nobody, fixed_yardsticks(data)["self"], TEMPERATURES["hardened"])
-    return run(network, data.batch, patch=patch)
+    return run(network, data.batch, patch=_hardening(network, data))
 
 
 def floor_score(network: Network, data: Data) -> float:
@@ -349,9 +347,13 @@ def accuracy_under(network: Network, data: Data, attention: Attention) -> float:
 
 def hardened_score(network: Network, data: Data) -> float:
     """Output accuracy with every row of its own attention hardened to its largest entry."""
+    return float(_right(network, data.batch, _hardening(network, data)).score)
+
+
+def _hardening(network: Network, data: Data) -> Patch:
+    """Nobody is given another attention; everybody's own is hardened."""
     nobody = _rows(network, data, False)
-    patch = _patch(network, data, nobody, fixed_yardsticks(data)["self"], TEMPERATURES["hardened"])
-    return float(_right(network, data.batch, patch).score)
+    return _patch(network, data, nobody, fixed_yardsticks(data)["self"], TEMPERATURES["hardened"])
 
 
 def can_force(network: Network, data: Data, attention: Attention) -> bool:
