@@ -6,10 +6,12 @@ Nothing in these tables is typed by hand; a test checks that pages and results a
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
+
+from mechgap.experiments.replication.parts import made_of
 
 PROJECT = Path(__file__).parent.parent
 PROGRAMS = PROJECT / "docs" / "programs.md"
@@ -204,19 +206,10 @@ def gaps() -> str:
             _percent([g.get("misplaced") for g in gap]),
             _percent([row["causal"] and row["causal"]["tempered"]["hardened"] for row in seeds]),
             _percent([g.get("tv") for g in gap]),
-            _parts([g["parts"] for g in gap if "parts" in g]),
+            made_of([g["parts"] for g in gap if "parts" in g]),
         )
         rows.append(f"| {label} | {' | '.join(cells)} | {len(seeds)} × {recipe['train_steps']:,} |")
     return "\n".join(rows) + "\n"
-
-
-def _parts(parts: Sequence[Mapping[str, Mapping[str, float]]]) -> str:
-    """Wrong, soft and tie on updated nodes, and all that is on others; they add up to tv."""
-    if not parts:
-        return "-"
-    updated = [mean(p["updated"][kind] for p in parts) for kind in ("wrong", "soft", "tie")]
-    others = mean(sum(p["unchanged"].values()) + sum(p["inactive"].values()) for p in parts)
-    return " + ".join(f"{100 * value:.1f}" for value in (*updated, others))
 
 
 def _percent(values: Sequence[float | None]) -> str:

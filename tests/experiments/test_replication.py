@@ -23,6 +23,7 @@ from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.keeping import keep_numbers
 from mechgap.experiments.replication.kinds import Row
 from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
+from mechgap.experiments.replication.objectives import ObjectivesTable
 from mechgap.experiments.replication.page import replication_page
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import FORMATS
@@ -33,7 +34,15 @@ from mechgap.experiments.replication.snapshots import (
     solutions_of,
 )
 from mechgap.experiments.replication.status import standing
-from mechgap.experiments.replication.tables import BF, BFS, STABILITY_ROWS, TABLES, all_populations
+from mechgap.experiments.replication.tables import (
+    BF,
+    BFS,
+    DFS,
+    DFS_TAUGHT,
+    STABILITY_ROWS,
+    TABLES,
+    all_populations,
+)
 from mechgap.measures.run import measure_run
 from mechgap.measures.snapshot import MechanismSeen, Seen, Snapshot
 from mechgap.report.paper import paper_number
@@ -139,6 +148,30 @@ def test_other_graphs_are_kept_and_looked_at_once(measured, tmp_path):
     (first, second) = table.rendered("trees", tmp_path, Judge.of([], tmp_path)).rows
     assert first[1].startswith(f"{100 * np.mean([*expected.values()]):.1f} / ")
     assert second[1].startswith("not run")
+
+
+@pytest.mark.parametrize("population", [BFS, BF, DFS, DFS_TAUGHT], ids=lambda p: p.name)
+def test_what_is_seen_in_training_is_what_is_measured(population, tmp_path):
+    """A population that is not measured in full has the same row in a table as one that is."""
+    whole = load_numbers(RESULTS, population.name)
+    assert whole is not None
+    assert whole.measures is not None
+    looked_at = {s.seed: s for s in kept_snapshots(RESULTS, population.name) if s.which == "best"}
+    both = tuple(row for row in whole.measures.seeds if row.seed in looked_at and row.deep)
+    measured, seen = tmp_path / "measured", tmp_path / "seen"
+    save_numbers(
+        measured, population.name, replace(whole, measures=replace(whole.measures, seeds=both))
+    )
+    save_numbers(seen, population.name, replace(whole, measures=None))
+    lines = [json.dumps(looked_at[row.seed].data()) + "\n" for row in both]
+    (seen / "snapshots").mkdir()
+    (seen / "snapshots" / f"{population.name}.jsonl").write_text("".join(lines))
+    table = ObjectivesTable("both", (Row(population.name, population),))
+    (one,), (other,) = (
+        table.rendered("both", folder, Judge.of([], folder)).rows for folder in (measured, seen)
+    )
+    assert one == other
+    assert "-" not in one
 
 
 def shown_table(name: str, results: Path):

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import TableOfRows, measures_of
-from mechgap.experiments.replication.objectives import missing
+from mechgap.experiments.replication.kinds import TableOfRows, measures_of, missing
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.causal import Causal
 from mechgap.measures.internal import ROWS

@@ -5,8 +5,7 @@ from pathlib import Path
 from statistics import mean
 
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import TableOfRows, measures_of
-from mechgap.experiments.replication.objectives import missing
+from mechgap.experiments.replication.kinds import TableOfRows, measures_of, missing
 from mechgap.experiments.replication.rendering import Rendered
 
 

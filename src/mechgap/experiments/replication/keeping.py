@@ -26,7 +26,8 @@ def keep_numbers(population: Population, runs: Path, results: Path, tell: Tell) 
     folder = runs / population.name
     if numbers_of(folder) is None:
         return
-    measured_run(folder, tell)
+    if population.in_full:
+        measured_run(folder, tell)
     keep_snapshots(results, population, folder)
     numbers = numbers_of(folder)
     assert numbers is not None

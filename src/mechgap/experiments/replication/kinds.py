@@ -151,6 +151,13 @@ def measures_of(results: Path, population: Population) -> KeptMeasures | None:
     return None if numbers is None else numbers.measures
 
 
+def missing(population: Population, results: Path) -> str:
+    """What stands where a measure would."""
+    if load_numbers(results, population.name) is not None:
+        return "trained, not measured"
+    return not_run(population)
+
+
 def not_run(population: Population) -> str:
     """What stands where a number would, with its cost."""
     cost = duration(population.seconds(population.seeds))

@@ -1,16 +1,20 @@
 """Tables of populations by accuracy and gaps: does the gap close?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isnan
 from pathlib import Path
 
 from mechgap.experiments.replication.comparison import LEVEL, Spread, holm, permutation_p
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import Row, TableOfRows, measures_of, not_run
-from mechgap.experiments.replication.numbers import KeptNetwork, load_numbers
+from mechgap.experiments.replication.kinds import Row, TableOfRows, measures_of, missing
+from mechgap.experiments.replication.numbers import KeptGap, KeptNetwork
+from mechgap.experiments.replication.parts import made_of, mean_parts
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
+from mechgap.experiments.replication.snapshots import kept_snapshots
+from mechgap.measures.internal import Parts
+from mechgap.measures.snapshot import MechanismSeen, Seen, Snapshot
 from mechgap.report.measures import YARDSTICKS, known
 
 COLUMNS = {
@@ -26,16 +30,47 @@ COLUMNS = {
 }
 
 
-def values_of(row: KeptNetwork, mechanism: str | None) -> dict[str, float]:
-    """What was measured of one network beside one mechanism; NaN where it was not."""
-    gap, nothing = row.gaps.get(mechanism or ""), float("nan")
-    return {
-        **{key: getattr(row, key) for key in ("accuracy", "graph_accuracy", "external")},
-        "deep": getattr(row.deep, "accuracy", nothing),
-        "deep_graphs": getattr(row.deep, "graph_accuracy", nothing),
-        **{key: getattr(gap, key, nothing) for key in ("agreement", "misplaced", "tv")},
-        "hardened": row.causal.tempered["hardened"] if row.causal else nothing,
-    }
+_OF_GAP = ("agreement", "misplaced", "tv")
+
+
+@dataclass(frozen=True)
+class _Network:
+    """One network beside one mechanism: its columns, and what its gap is made of where that is
+    known."""
+
+    columns: Mapping[str, float]
+    """NaN where it was not measured."""
+    parts: Parts
+
+    @staticmethod
+    def measured(row: KeptNetwork, mechanism: str | None) -> "_Network":
+        """By the measures of a finished run."""
+        gap = row.gaps.get(mechanism or "")
+        hardened = row.causal.tempered["hardened"] if row.causal else None
+        found = (row.accuracy, row.graph_accuracy, row.external, hardened)
+        return _Network._of(found, row.deep, gap)
+
+    @staticmethod
+    def seen(snapshot: Snapshot, mechanism: str | None) -> "_Network":
+        """By what was seen of it in training, which are the same numbers."""
+        test = snapshot.test
+        gap = test.mechanisms.get(mechanism or "")
+        found = (test.accuracy, test.graph_accuracy, test.hints, snapshot.hardened)
+        return _Network._of(found, snapshot.deep, gap)
+
+    @staticmethod
+    def _of(
+        found: tuple[float | None, ...], deep: Seen | None, gap: KeptGap | MechanismSeen | None
+    ) -> "_Network":
+        named = zip(("accuracy", "graph_accuracy", "external", "hardened"), found, strict=True)
+        columns = {
+            **dict(named),
+            "deep": deep and deep.accuracy,
+            "deep_graphs": deep and deep.graph_accuracy,
+            **{key: getattr(gap, key, None) for key in _OF_GAP},
+        }
+        known = {key: float("nan") if v is None else v for key, v in columns.items()}
+        return _Network(known, gap.parts if gap else {})
 
 
 @dataclass(frozen=True)
@@ -47,7 +82,8 @@ class ObjectivesTable(TableOfRows):
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """Each population's measures, and whether they differ from those of its task's first."""
-        columns = [_columns(row.population, results) for row in self.rows]
+        networks = [_networks(row.population, results) for row in self.rows]
+        columns = [_columns(each) for each in networks]
         tasks = [row.population.task for row in self.rows]
         firsts = [columns[tasks.index(task)] for task in tasks]
         chances = holm(
@@ -64,9 +100,12 @@ class ObjectivesTable(TableOfRows):
             if not found:
                 cells[0] = missing(row.population, results)
             seeds = str(max((len(v) for v in found.values()), default=0))
-            rows.append((row.label, *cells, seeds, f"{row.population.recipe.train_steps:,}"))
+            parts = [each.parts for each in networks[k] if each.parts]
+            steps = f"{row.population.recipe.train_steps:,}"
+            rows.append((row.label, *cells, made_of(parts), seeds, steps))
             spreads = {c: asdict(Spread.of(v)) for c, v in found.items() if v}
-            data.append({"row": row.label, "population": row.population.name, **spreads})
+            about = {"row": row.label, "population": row.population.name}
+            data.append({**about, **spreads, "parts": mean_parts(parts) if parts else None})
             if self.yardsticks and tasks[k] not in tasks[k + 1 :]:
                 held = [r for r in self.rows if r.population.task == tasks[k]]
                 rows += _yardstick_rows(held, results)
@@ -74,27 +113,28 @@ class ObjectivesTable(TableOfRows):
             "* differs from the task's first row (permutations of seeds, at 5 % after Holm's "
             "correction for this table)."
         )
-        head = ("", *COLUMNS.values(), "seeds", "steps")
+        head = ("", *COLUMNS.values(), "made of", "seeds", "steps")
         remarks = [f"{row.label}: {row.remark}." for row in self.rows if row.remark]
         return Rendered(name, self.caption, head, rows, [star, *remarks, *self.remarks], data)
 
 
-def missing(population: Population, results: Path) -> str:
-    """What stands where a measure would."""
-    if load_numbers(results, population.name) is not None:
-        return "trained, not measured"
-    return not_run(population)
-
-
-def _columns(population: Population, results: Path) -> dict[str, list[float]]:
-    """Every measure of the seeds that have it, in percent."""
+def _networks(population: Population, results: Path) -> list[_Network]:
+    """A population's networks, beside the program that taught them or the one that compiles."""
     measures = measures_of(results, population)
-    if measures is None:
+    teacher = population.recipe.mechanism
+    if measures is not None:
+        beside = teacher.name if teacher else measures.reference
+        return [_Network.measured(row, beside) for row in measures.seeds]
+    beside = (teacher or population.recipe.mechanisms[0]).name
+    snapshots = kept_snapshots(results, population.name)
+    return [_Network.seen(each, beside) for each in snapshots if each.which == "best"]
+
+
+def _columns(networks: Sequence[_Network]) -> dict[str, list[float]]:
+    """Every measure of the networks that have it, in percent."""
+    if not networks:
         return {}
-    mechanism = population.recipe.mechanism  # that taught
-    beside = measures.reference if mechanism is None else mechanism.name
-    rows = [values_of(row, beside) for row in measures.seeds]
-    return {c: [100 * v for v in known([row[c] for row in rows])] for c in COLUMNS}
+    return {c: [100 * v for v in known([n.columns[c] for n in networks])] for c in COLUMNS}
 
 
 def _yardstick_rows(rows: Sequence[Row], results: Path) -> list[tuple[str, ...]]:
@@ -103,9 +143,11 @@ def _yardstick_rows(rows: Sequence[Row], results: Path) -> list[tuple[str, ...]]
     task = rows[0].population.task
     found = []
     for name, yardstick in (measured[0].yardsticks if measured else {}).items():
-        values = values_of(yardstick, measured[0].reference)
-        cells = ["-" if isnan(values[c]) else f"{100 * values[c]:.2f}" for c in COLUMNS]
-        found.append((f"{task}, {YARDSTICKS[name]}", *cells, "-", "-"))
+        network = _Network.measured(yardstick, measured[0].reference)
+        values = [network.columns[c] for c in COLUMNS]
+        cells = ["-" if isnan(value) else f"{100 * value:.2f}" for value in values]
+        label = f"{task}, {YARDSTICKS[name]}"
+        found.append((label, *cells, made_of([network.parts] if network.parts else []), "-", "-"))
     return found
 
 

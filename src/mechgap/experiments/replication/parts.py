@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import TableOfRows, measures_of
-from mechgap.experiments.replication.numbers import KeptGap
-from mechgap.experiments.replication.objectives import missing
+from mechgap.experiments.replication.kinds import TableOfRows, measures_of, missing
 from mechgap.experiments.replication.rendering import Rendered
-from mechgap.measures.internal import KINDS, ROWS
+from mechgap.measures.internal import KINDS, ROWS, Parts
 from mechgap.report.measures import YARDSTICKS
 
 
@@ -38,19 +37,34 @@ class PartsTable(TableOfRows):
                     if mechanism in gaps and gaps[mechanism].parts
                 }
                 for label, gaps in beside.items():
-                    parts = mean_parts(gaps)
+                    parts = mean_parts([gap.parts for gap in gaps])
                     data.append({"row": label, "mechanism": mechanism, "parts": parts})
                     seeds = str(len(gaps)) if label == row.label else "-"
                     rows.append((label, mechanism, *_part_cells(parts), seeds))
         return Rendered(name, self.caption, head, rows, self.remarks, data)
 
 
-def mean_parts(gaps: Sequence[KeptGap]) -> dict[str, dict[str, float]]:
+def mean_parts(several: Sequence[Parts]) -> dict[str, dict[str, float]]:
     """The mean of the parts of some gaps."""
     return {
-        rows: {kind: sum(gap.parts[rows][kind] for gap in gaps) / len(gaps) for kind in KINDS}
+        rows: {kind: mean(parts[rows][kind] for parts in several) for kind in KINDS}
         for rows in ROWS
     }
+
+
+def made_of(several: Sequence[Parts]) -> str:
+    """In percent, wrong, soft and tie on updated nodes, and all that is on others: their sum is tv.
+
+    >>> halves = {rows: {"wrong": 0.25, "soft": 0.0, "tie": 0.0} for rows in ROWS}
+    >>> made_of([halves]), made_of([])
+    ('25.0 + 0.0 + 0.0 + 50.0', '-')
+    """
+    if not several:
+        return "-"
+    parts = mean_parts(several)
+    updated = [parts["updated"][kind] for kind in ("wrong", "soft", "tie")]
+    others = sum(parts["unchanged"].values()) + sum(parts["inactive"].values())
+    return " + ".join(f"{100 * value:.1f}" for value in (*updated, others))
 
 
 def _part_cells(parts: Mapping[str, Mapping[str, float]]) -> list[str]:

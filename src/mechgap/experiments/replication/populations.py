@@ -28,6 +28,9 @@ class Population:
     """Steps to look at on the way; the last is always looked at."""
     elsewhere: tuple[tuple[str, int], ...] = ()
     """Kinds and sizes of other graphs that its networks are looked at on."""
+    in_full: bool = True
+    """Whether its networks are measured in full when they are finished. If not, what is seen at
+    the best validation score is kept; on long traces the rest takes longer than training."""
 
     def __post_init__(self):
         assert self.preset in PRESETS

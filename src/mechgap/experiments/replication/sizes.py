@@ -8,9 +8,8 @@ from statistics import mean
 from matplotlib.figure import Figure
 
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import Row, TableOfRows
+from mechgap.experiments.replication.kinds import Row, TableOfRows, missing
 from mechgap.experiments.replication.numbers import load_numbers
-from mechgap.experiments.replication.objectives import missing
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.elsewhere import name_of

@@ -94,4 +94,5 @@ def _population(task: str, suffix: str, overrides: Mapping[str, Any]) -> Populat
         suffix,
         snapshots=(),
         elsewhere=tuple((kind, nodes) for kind in _KINDS for nodes in lessons.sizes),
+        in_full=False,
     )
