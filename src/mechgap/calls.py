@@ -174,11 +174,11 @@ def decompile(
 
     Args:
         what: A network; or a run, whose finished seeds are decompiled and the result written into
-            its folder.
+            its folder, seed by seed. What stands there already is not found again.
         graphs: Of a network: what to find, check and test the program on; new graphs if not given.
         program: Of a network whose task is none of CLRS's: the program that traces it.
         which: Of a run: `best` (by validation) or `last` parameters.
-        seeds: Of a run: some of its seeds.
+        seeds: Of a run: some of its seeds, which are decompiled anew.
         progress: Is told how it goes.
 
     Raises:

@@ -5,9 +5,14 @@ import json
 import pytest
 
 import mechgap
+from made_explanations import explanation, phase_found
+from mechgap.decompiler import population
+from mechgap.decompiler.decompile import Decompiled
 from mechgap.decompiler.population import FILE, DecompiledRun
 from mechgap.errors import InvalidInput
 from untrained_runs import untrained_run
+
+MADE = explanation(phase_found("select=minimum(other.idx)"))
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +21,7 @@ def folder(tmp_path_factory):
 
 
 def test_what_was_found_is_in_the_folder(folder):
+    (folder / FILE).unlink(missing_ok=True)
     assert DecompiledRun.load(folder) is None
     told = []
     found = mechgap.decompile(folder, seeds=[1], progress=lambda *step: told.append(step))
@@ -25,6 +31,26 @@ def test_what_was_found_is_in_the_folder(folder):
     read = DecompiledRun.load(folder)
     assert read is not None
     assert read.to_json() == found.to_json() == json.loads((folder / FILE).read_text())
+
+
+def test_it_goes_on_where_it_was(folder, monkeypatch):
+    """Seed by seed into the file; what stands there is found again only if one asks for it."""
+    DecompiledRun("bfs", "best", {1: MADE}).write(folder / FILE)
+    written: list[int] = []
+
+    def found(*_):
+        known = DecompiledRun.load(folder)
+        written.append(0 if known is None else len(known.seeds))
+        return Decompiled(MADE, None)
+
+    monkeypatch.setattr(population, "decompile", found)
+    assert list(mechgap.decompile(folder).seeds) == [0, 1, 2]
+    assert written == [1, 2]
+    assert list(mechgap.decompile(folder).seeds) == [0, 1, 2]
+    assert written == [1, 2]
+    mechgap.decompile(folder, seeds=[2])
+    assert written == [1, 2, 3]
+    assert list(mechgap.decompile(folder, which="last", seeds=[0]).seeds) == [0]
 
 
 def test_mistakes(folder):

@@ -12,7 +12,11 @@ import pytest
 from scipy import stats
 
 from command_line import call
+from made_explanations import explanation, phase_found
 from mechgap.cli.reproduce import reproduce
+from mechgap.decompiler import population
+from mechgap.decompiler.decompile import Decompiled
+from mechgap.decompiler.population import DecompiledRun
 from mechgap.errors import InvalidInput
 from mechgap.experiments.replication import tables
 from mechgap.experiments.replication.accuracies import AccuracyTable
@@ -26,6 +30,11 @@ from mechgap.experiments.replication.numbers import load_numbers, numbers_of, sa
 from mechgap.experiments.replication.objectives import ObjectivesTable
 from mechgap.experiments.replication.page import replication_page
 from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.programs import (
+    ProgramsTable,
+    keep_programs,
+    kept_programs,
+)
 from mechgap.experiments.replication.rendering import FORMATS
 from mechgap.experiments.replication.sizes import SizesTable
 from mechgap.experiments.replication.snapshots import (
@@ -172,6 +181,31 @@ def test_what_is_seen_in_training_is_what_is_measured(population, tmp_path):
     )
     assert one == other
     assert "-" not in one
+
+
+def test_programs_are_counted_and_joined(tmp_path, monkeypatch):
+    """What was found about seeds whose networks are gone stays beside that of others."""
+    runs = explanation(phase_found("select=minimum(other.idx)", on_selected=0.95))
+    fails = replace(
+        runs, forced={n: replace(f, rule=0.1, soft=0.1) for n, f in runs.forced.items()}
+    )
+    DecompiledRun("bfs", "best", {0: fails, 7: runs}).write(tmp_path / "decompiled" / "bfs.json")
+    untrained_run(tmp_path / "runs" / "bfs", seeds=(0, 1))
+    monkeypatch.setattr(population, "decompile", lambda *_: Decompiled(runs, None))
+    keep_programs(BFS, tmp_path / "runs", tmp_path, lambda *_: None)
+    kept = kept_programs(tmp_path, BFS)
+    assert kept is not None
+    assert kept.programs == {runs.in_short: 3}
+    keep_programs(BF, tmp_path / "runs", tmp_path, lambda *_: None)  # has no run
+    DecompiledRun("bfs", "best", {0: fails, 7: runs}).write(tmp_path / "decompiled" / "bfs.json")
+    table = ProgramsTable("A table", (Row("bfs", BFS), Row("bellman_ford", BF)))
+    found = table.rendered("programs", tmp_path, Judge.of([], tmp_path))
+    assert [row[:3] for row in found.rows[:2]] == [
+        ("bfs", fails.in_short, "1 of 2"),
+        ("bfs", runs.in_short, "1 of 2"),
+    ]
+    assert found.rows[2][1].startswith("not run")
+    assert found.data[1]["rule"] == runs.forced["test"].rule
 
 
 def shown_table(name: str, results: Path):

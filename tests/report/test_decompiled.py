@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from made_explanations import explanation, phase_found
@@ -13,7 +15,13 @@ from mechgap.programs.library import LIBRARY, mechanisms
 from mechgap.report.attends_by import MOST_WORDS, attends_by_figure, caption, panels
 from mechgap.report.figures import available_figures
 from mechgap.report.page.charts import charts
-from mechgap.report.page.decompiled import decompiled, marked, nearest, selection
+from mechgap.report.page.decompiled import (
+    clusters_named,
+    decompiled,
+    marked,
+    nearest,
+    selection,
+)
 from mechgap.report.page.page import write_page
 from mechgap.report.style import save_in_both
 from opened_pages import Opened
@@ -47,6 +55,28 @@ IN_PHASES = a_run(
         *(phase_found(LONG, (*WORDS, Weighted("self.s", "all", k))) for k in (0.1, 1.0, 5.0))
     )
 )
+
+
+def test_every_head_is_told_by_itself():
+    two = {"0": (phase_found("select=minimum(other.idx)"),), "1": (phase_found(EVIL),)}
+    (one,) = a_run(explanation(phase_found(RULE))).seeds.values()
+    shown = decompiled(a_run(replace(one, heads=two)), mechanisms("bfs"))
+    assert "of the mean of its 2 heads" in shown
+    assert "select=minimum(other.idx)" in shown
+    assert EVIL not in shown
+    assert "heads" not in decompiled(a_run(one), mechanisms("bfs"))
+
+
+def test_clusters_are_named_by_what_their_seeds_run(run):
+    results = load_results(run)
+    first, *others = results.seeds
+    labels = np.array([2, *[1] * len(others)])
+    apart = replace(results, solutions=replace(results.solutions, labels=labels))
+    ours, theirs = FOUND.seeds.values()
+    known = DecompiledRun("bfs", "best", {first: ours, **dict.fromkeys(others[:1], theirs)})
+    shown = clusters_named(apart, known)
+    assert f"cluster 1: 1 × {theirs.in_short}. cluster 2: 1 × {ours.in_short}" in shown
+    assert clusters_named(apart, None) == clusters_named(apart, a_run()) == ""
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,11 @@ def decompile(
         Path, typer.Argument(help="A run folder, or the file of a network (.safetensors).")
     ],
     seed: Annotated[
-        list[int] | None, typer.Option(help="Which seed of a run; may be given several times.")
+        list[int] | None,
+        typer.Option(
+            help="Which seed of a run, decompiled anew; may be given several times. All that are "
+            "not decompiled yet, if not given."
+        ),
     ] = None,
     which: Annotated[
         str, typer.Option(help="Of a run: best (by validation) or last parameters.")
@@ -33,7 +37,8 @@ def decompile(
 ) -> None:
     """Find the program that networks run, force them to it, and say how much of it holds.
 
-    What is found about a run is also written into it, as decompiled.json.
+    What is found about a run is also written into it, as decompiled.json, seed by seed: the same
+    command goes on where it was stopped.
     """
     from mechgap import calls
     from mechgap.network.files import load_network

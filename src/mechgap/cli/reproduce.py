@@ -52,6 +52,7 @@ def reproduce(
     """
     from mechgap.experiments.replication.judging import Judge
     from mechgap.experiments.replication.landscapes import FlatnessTable, make_landscapes
+    from mechgap.experiments.replication.programs import ProgramsTable, keep_programs
     from mechgap.experiments.replication.rendering import FORMATS
     from mechgap.experiments.replication.tables import TABLES
     from mechgap.experiments.replication.training import Places, needed, spend, train_all
@@ -85,6 +86,10 @@ def reproduce(
                 tables = [table for table in TABLES.values() if isinstance(table, FlatnessTable)]
                 wanted = [population for table in tables for population in table.populations]
                 make_landscapes(wanted, runs, results, watcher.tell)
+            if what == "programs" or (what == "all" and budget is None):
+                tables = [table for table in TABLES.values() if isinstance(table, ProgramsTable)]
+                for population in (p for table in tables for p in table.populations):
+                    keep_programs(population, runs, results, watcher.tell)
     if what == "figures":
         from mechgap.experiments.replication.figures import draw_paper_figures
 
@@ -106,23 +111,32 @@ def _show_status(seeds: int | None, runs: Path, results: Path, format: str) -> N
     from mechgap.experiments.replication.figures import FIGURES, figure_populations
     from mechgap.experiments.replication.kinds import duration
     from mechgap.experiments.replication.landscapes import FlatnessTable, is_computed
+    from mechgap.experiments.replication.programs import ProgramsTable, kept_programs
     from mechgap.experiments.replication.rendering import FORMATS, Rendered
     from mechgap.experiments.replication.status import standing, table_state
     from mechgap.experiments.replication.tables import TABLES, all_populations
 
     needed = {**all_populations(), **figure_populations()}
     found = {n: standing(p, seeds, runs, results) for n, p in needed.items()}
-    wanted = [(name, "table", table.populations, isinstance(table, FlatnessTable))
-              for name, table in TABLES.items()]  # fmt: skip
-    wanted += [(figure.caption, "figure", figure.populations, figure.is_landscape)
-               for figure in FIGURES]  # fmt: skip
+    landscapes = {p.name for p in needed.values() if is_computed(p, results)}
+    programs = {p.name for p in needed.values() if kept_programs(results, p) is not None}
+
+    def further(table: object) -> set[str]:
+        """The populations of which a table has what it needs beside training."""
+        if isinstance(table, FlatnessTable):
+            return landscapes
+        return programs if isinstance(table, ProgramsTable) else {*needed}
+
+    wanted = [(name, "table", table.populations, further(table)) for name, table in TABLES.items()]
+    wanted += [
+        (figure.caption, "figure", figure.populations,
+         landscapes if figure.is_landscape else {*needed})
+        for figure in FIGURES
+    ]  # fmt: skip
     rows, data = [], []
-    for name, kind, populations, around in wanted:
+    for name, kind, populations, computed in wanted:
         parts = [p.name for p in populations]
-        state = table_state(
-            "missing" if around and not is_computed(p, results) else found[p.name].state
-            for p in populations
-        )
+        state = table_state(found[n].state if n in computed else "missing" for n in parts)
         each = [f"{n} {found[n].finished}/{found[n].wanted}" for n in parts]
         left = sum(found[n].seconds for n in dict.fromkeys(parts))
         rows.append((name, kind, state, ", ".join(each), duration(left) if left else "-"))

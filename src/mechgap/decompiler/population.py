@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,15 +42,26 @@ class DecompiledRun:
     @staticmethod
     def load(folder: Path) -> "DecompiledRun | None":
         """What was written into a run; None if nothing was."""
-        path = folder / FILE
+        return DecompiledRun.read(folder / FILE, f"Run: mechgap decompile {folder}")
+
+    @staticmethod
+    def read(path: Path, remedy: str) -> "DecompiledRun | None":
+        """From a file; None if there is none."""
         if not path.exists():
             return None
         try:
             return typed(DecompiledRun, json.loads(path.read_text()))
         except (OSError, ValueError, KeyError, InvalidInput) as error:
-            raise InvalidInput(
-                f"'{path}' cannot be read ({error}). Run: mechgap decompile {folder}"
-            ) from error
+            raise InvalidInput(f"'{path}' cannot be read ({error}). {remedy}") from error
+
+    def write(self, path: Path) -> None:
+        """Into a file, whole or not at all."""
+        text = json.dumps(self.to_json(), indent=1, allow_nan=False)
+        write_file(path, (text + "\n").encode())
+
+    def with_seeds(self, more: Mapping[int, Explanation]) -> "DecompiledRun":
+        """Joined with what was found about others, or again."""
+        return replace(self, seeds=dict(sorted({**self.seeds, **more}.items())))
 
 
 def decompile_run(
@@ -61,11 +72,17 @@ def decompile_run(
 ) -> DecompiledRun:
     """Decompile a run's finished seeds, and write what was found into its folder.
 
+    It is written seed by seed. Without `seeds`, what the folder says already is not found again:
+    the same call goes on where it was.
+
     Args:
         run: The run.
         which: `best` (by validation) or `last` parameters.
-        seeds: Some of them; all if not given.
+        seeds: Some of them, which are decompiled anew; those that nobody has yet if not given.
         tell: Is told how it goes.
+
+    Returns:
+        What is known about all seeds.
 
     Raises:
         InvalidInput: there are no such parameters, or no such finished seed.
@@ -80,16 +97,17 @@ def decompile_run(
             f"'{run.folder}' has these finished seeds: {finished}; asked for {wanted or 'any'}. "
             "Go on training"
         )
+    found = DecompiledRun.load(run.folder)
+    if found is None or found.parameters != which:
+        found = DecompiledRun(run.recipe.task, which, {})
+    to_do = [seed for seed in wanted if seeds is not None or seed not in found.seeds]
     # A pre-attention bias allows one size only.
     size = run.recipe.validation_nodes if run.recipe.use_pre_att_bias else None
     graphs = graphs_for(run.recipe.posed, size or SMALL, size or LARGE)
-    found: dict[int, Explanation] = {}
-    for seed in wanted:
-        tell("seeds", len(found), len(wanted))
-        network = run.network(seed, which)
-        found[seed] = decompile(network, graphs, run.recipe.mechanisms).explanation
-    tell("seeds", len(found), len(wanted))
-    result = DecompiledRun(run.recipe.task, which, found)
-    text = json.dumps(result.to_json(), indent=1, allow_nan=False)
-    write_file(run.folder / FILE, (text + "\n").encode())
-    return result
+    for done, seed in enumerate(to_do):
+        tell("seeds", done, len(to_do))
+        explanation = decompile(run.network(seed, which), graphs, run.recipe.mechanisms).explanation
+        found = found.with_seeds({seed: explanation})
+        found.write(run.folder / FILE)
+    tell("seeds", len(to_do), len(to_do))
+    return found

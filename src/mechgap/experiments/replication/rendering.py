@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as TextTable
 
+from mechgap.report.measures import WIDE
 from mechgap.typed import plain
 
 
@@ -32,8 +33,9 @@ def text(table: Rendered) -> str:
     for row in table.rows:
         grid.add_row(*row)
     written = StringIO()
-    width = Console().width
-    console = Console(file=written, highlight=False, width=max(width, 100))
+    here = Console()
+    width = max(here.width, 100) if here.is_terminal else WIDE
+    console = Console(file=written, highlight=False, width=width)
     console.print(table.caption, style="bold")
     console.print(grid)
     for remark in table.remarks:

@@ -14,6 +14,7 @@ from mechgap.experiments.replication.landscapes import FlatnessTable
 from mechgap.experiments.replication.objectives import ObjectivesTable
 from mechgap.experiments.replication.parts import PartsTable
 from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.programs import ProgramsTable
 from mechgap.experiments.replication.sizes import SizesTable
 from mechgap.experiments.replication.stability import StabilityRow, StabilityTable
 from mechgap.experiments.replication.teaching import LONG, by_attention, by_hints, by_state
@@ -479,6 +480,33 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 "what could be lost (right under exact less right under any), idle if it costs a "
                 "tenth; where less than 5 % could be lost, one cannot tell. Beside it how many "
                 "seeds.",
+            ),
+        ),
+        "programs": ProgramsTable(
+            "Beyond the paper: then what are they running?",
+            (
+                Row("bfs", BFS),
+                Row("bfs, taught bfs_parent's attention", BFS_SUPERVISED_PARENT),
+                Row("bellman_ford", BF),
+                Row("bellman_ford, edge information, taught attention", BF_TAUGHT),
+                Row("dijkstra", DIJKSTRA_SHORT),
+                Row("dijkstra, windows, taught attention and signals", by_state("dijkstra")),
+                Row("mst_prim", PRIM_SHORT),
+                Row("mst_prim, windows, taught attention and signals", by_state("mst_prim")),
+                Row("dfs, windows", by_hints("dfs")),
+                Row("dfs, windows, taught attention and signals", by_state("dfs")),
+                Row("dfs, windows, taught attention and signals, long", DFS_TAUGHT),
+            ),
+            (
+                "`mechgap decompile`: the program of the language by which each network attends, "
+                "and what it answers when it is made to attend so. Seeds with one verdict share a "
+                "row of means; see docs/decompiling.md for what verdicts need.",
+                "Agrees: receivers for whom the rule selects whom the network attends to most; "
+                "explains: of attention's divergence from uniform; of several message-passing "
+                "steps the worst. All on 64 nodes, like the accuracies: by its own attention, its "
+                "own hardened, forced to the rule, to the soft form, to uniform attention. The "
+                "program alone: run without any network. Does not use: parts of the program whose "
+                "foils cost nothing, and in how many seeds.",
             ),
         ),
         "correlations_elsewhere": CorrelationTable(

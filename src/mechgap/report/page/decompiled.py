@@ -1,6 +1,7 @@
 """The page's section on what networks run: their rules beside the nearest known mechanism's."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import reduce
@@ -8,6 +9,7 @@ from html import escape
 
 from mechgap.decompiler.explanation import SAME, Explanation, PhaseFound
 from mechgap.decompiler.population import DecompiledRun
+from mechgap.measures.results import Results
 from mechgap.programs.expressions import Add, And, Expression, Name, Where
 from mechgap.programs.phases import Phase
 from mechgap.programs.program import Program
@@ -59,7 +61,6 @@ def _seed(seed: int, found: Explanation, known: Sequence[Program], shown: bool) 
         several = "s" * (len(found.phases) > 1)
         verdict = verdict.replace(rules, f"the rule{several} below")
     phases = "".join(_phase(seed, found, k, mechanism) for k in range(len(found.phases)))
-    heads = f"<p>This is of the mean of its {len(found.heads)} heads.</p>" if found.heads else ""
     program = ""
     if found.program is not None:
         program = (
@@ -69,8 +70,41 @@ def _seed(seed: int, found: Explanation, known: Sequence[Program], shown: bool) 
     return (
         f'<details class="seed"{" open" * shown}><summary>seed {seed}: {escape(found.in_short)}'
         f'</summary><p class="verdict">{escape(verdict[0].upper() + verdict[1:])}</p>'
-        f"{heads}{phases}{program}</details>"
+        f"{_heads(found)}{phases}{program}</details>"
     )
+
+
+def _heads(found: Explanation) -> str:
+    """Where there are several: what each attends by, as far as one rule tells."""
+    if not found.heads:
+        return ""
+    rows = [
+        (f"head {head}" + (f", phase {k}" if len(phases) > 1 else ""),
+         [phase.rule, *(percent([share]) for share in phase.agreement.values())])
+        for head, phases in found.heads.items()
+        for k, phase in enumerate(phases)
+    ]  # fmt: skip
+    sets = [f"agrees, {which}" for which in next(iter(found.heads.values()))[0].agreement]
+    return (
+        f"<p>What follows is of the mean of its {len(found.heads)} heads.</p><details>"
+        f"<summary>each head by itself</summary>{table(['', 'rule', *sets], rows)}</details>"
+    )
+
+
+def clusters_named(results: Results, run: DecompiledRun | None) -> str:
+    """What the seeds of each cluster of attention run, where that was found."""
+    if run is None:
+        return ""
+    clusters: dict[int, list[str]] = {}
+    for seed, label in zip(results.seeds, results.solutions.labels.tolist(), strict=True):
+        if seed in run.seeds:
+            clusters.setdefault(label, []).append(run.seeds[seed].in_short)
+    named = [
+        f"cluster {label}: "
+        + "; ".join(f"{n} × {what}" for what, n in Counter(programs).most_common())
+        for label, programs in sorted(clusters.items())
+    ]
+    return f'<p class="quiet">What they run, {escape(". ".join(named))}.</p>' if named else ""
 
 
 def nearest(found: Explanation, known: Sequence[Program]) -> Program | None:

@@ -22,7 +22,7 @@ from mechgap.measures.surroundings import SETTINGS, Landscape, load_landscape
 from mechgap.report.answer import answer
 from mechgap.report.page import tables
 from mechgap.report.page.charts import charts
-from mechgap.report.page.decompiled import decompiled
+from mechgap.report.page.decompiled import clusters_named, decompiled
 from mechgap.report.page.player import player
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import MetricRow, Store, write_file
@@ -102,7 +102,12 @@ def page(
         tables.correlations(results, snapshots),
         _figures(drawn, "trace") + tables.breaking(results),
         _section("Along training", _figures(drawn, "along") + tables.along(results, snapshots)),
-        _section("Between solutions", _figures(drawn, "solutions") + tables.solutions(results)),
+        _section(
+            "Between solutions",
+            _figures(drawn, "solutions")
+            + tables.solutions(results)
+            + clusters_named(results, found),
+        ),
         _section("The loss around it", _figures(drawn, "landscape")),
         _section("Training", _figures(drawn, "training")),
         _section("The compiled network", _parameters(compiled)),
