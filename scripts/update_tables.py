@@ -263,6 +263,27 @@ def taught_dfs() -> str:
     )
 
 
+def taught_bellman_ford() -> str:
+    """What teaching did to Bellman-Ford, in a few sentences."""
+
+    def kept(name: str) -> Any:
+        return json.loads((PROJECT / "results" / f"{name}.json").read_text())
+
+    alone, name = kept("bellman_ford_edge_info_mixed"), "bellman_ford"
+    found = kept("bellman_ford_supervised_edge_info")
+    seeds = found["measures"]["seeds"]
+    forced = [row["causal"]["mechanisms"][name]["exact"] for row in seeds]
+    return (
+        f"Bellman-Ford with edge information, taught whom to attend to ({len(seeds)} seeds, "
+        f"{found['recipe']['train_steps']:,} steps), has {_percent(found['accuracy'])} of outputs; "
+        f"with edge information alone it has {_percent(alone['accuracy'])} "
+        f"({len(alone['accuracy'])} seeds). Its attention is the program's in "
+        f"{_percent([row['gaps'][name]['agreement'] for row in seeds])} of updated nodes, where "
+        f"{_percent([row['gaps'][name]['misplaced'] for row in seeds])} of attention is misplaced. "
+        f"Made to attend exactly, the same networks have {_percent(forced)}.\n"
+    )
+
+
 def decompiled() -> str:
     """What was found about the network in `examples/`: its rules, and what forcing them shows."""
     found = json.loads((PROJECT / "results" / "decompiled" / "dfs_learned.json").read_text())
@@ -301,6 +322,7 @@ TABLES = {
     (DECOMPILING, "decompiled"): decompiled,
     (DECOMPILING, "decompiled-population"): decompiled_population,
     (TEACHING, "teaching"): taught,
+    (TEACHING, "bellman-ford"): taught_bellman_ford,
     (README, "taught"): taught_dfs,
     (README, "gaps"): gaps,
     (LANDSCAPE, "speed"): landscape,
