@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from decompile import CONTROLLED, Found, RoundTrip, noisy, recompiled, round_trip, shares, shuffled
+from decompile import Found, shares
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
@@ -14,6 +14,8 @@ from mechgap.lang import edge, init, minimum, other, self, where
 from mechgap.programs.library import LIBRARY
 from mechgap.typed import plain, typed
 from recovered import compared, held_out, lacking, rule_of, same_letters
+from round_trips import RoundTrip, recompiled, round_trip
+from spoiled import CONTROLLED, noisy, shuffled
 
 BFS, BELLMAN_FORD = LIBRARY["bfs"], LIBRARY["bellman_ford"]
 OWN = Rule(minimum(other.idx), (other.visit, ~self.visit))

@@ -69,8 +69,13 @@ class _Network:
             "deep_graphs": deep and deep.graph_accuracy,
             **{key: getattr(gap, key, None) for key in _OF_GAP},
         }
-        known = {key: float("nan") if v is None else v for key, v in columns.items()}
-        return _Network(known, gap.parts if gap else {})
+        parts = {} if gap is None else {rows: _numbers(each) for rows, each in gap.parts.items()}
+        return _Network(_numbers(columns), parts)
+
+
+def _numbers(values: Mapping[str, float | None]) -> dict[str, float]:
+    """NaN where there is no number."""
+    return {name: float("nan") if value is None else value for name, value in values.items()}
 
 
 @dataclass(frozen=True)
