@@ -26,6 +26,7 @@ from mechgap.experiments.replication.joining import joined
 from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.keeping import keep_numbers
 from mechgap.experiments.replication.kinds import Row
+from mechgap.experiments.replication.library import BF, BFS, DFS, DFS_TAUGHT
 from mechgap.experiments.replication.numbers import load_numbers, numbers_of, save_numbers
 from mechgap.experiments.replication.objectives import ObjectivesTable
 from mechgap.experiments.replication.page import replication_page
@@ -43,15 +44,7 @@ from mechgap.experiments.replication.snapshots import (
     solutions_of,
 )
 from mechgap.experiments.replication.status import standing
-from mechgap.experiments.replication.tables import (
-    BF,
-    BFS,
-    DFS,
-    DFS_TAUGHT,
-    STABILITY_ROWS,
-    TABLES,
-    all_populations,
-)
+from mechgap.experiments.replication.tables import STABILITY_ROWS, TABLES, all_populations
 from mechgap.measures.run import measure_run
 from mechgap.measures.snapshot import MechanismSeen, Seen, Snapshot
 from mechgap.report.paper import paper_number

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Int
 
+from mechgap.measures.data import Data
 from mechgap.measures.external import Margins, trace_hits
+from mechgap.network.network import Network
+from mechgap.network.trace import Trace
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Type
 
@@ -31,8 +34,16 @@ class Breaking:
     """Of the longest trace."""
     hints: Mapping[str, float]
     """Of the runs that break, how many have this hint wrong in the first wrong step."""
-    along: Float[np.ndarray, "parts"]
-    """Share of graphs that are right up to each tenth of their trace."""
+    along: tuple[float, ...] = ()
+    """Share of graphs that are right up to each tenth of their trace. Empty in older measures."""
+
+
+def breaking_of(network: Network, data: Data, trace: Trace) -> Breaking | None:
+    """Where a network's runs go wrong, in the hints that the exact mechanism claims."""
+    if not network.config.decodes_hints:
+        return None
+    unclaimed = data.truths[0].program.unclaimed if data.truths else ()
+    return breaking(data.batch, trace.hints, unclaimed)
 
 
 def breaking(
@@ -61,7 +72,7 @@ def breaking(
             name: float(np.mean(~hit[first[at], at])) if at.size else 0.0
             for name, hit in right.items()
         },
-        along=np.array([np.mean(reached >= (k + 1) / PARTS) for k in range(PARTS)]),
+        along=tuple(float(np.mean(reached >= (k + 1) / PARTS)) for k in range(PARTS)),
     )
 
 

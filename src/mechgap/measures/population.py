@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from mechgap.compiler.compile import Compiled
 from mechgap.errors import InvalidInput
-from mechgap.measures.breaking import Breaking, breaking
+from mechgap.measures.breaking import breaking_of
 from mechgap.measures.causal import accuracy_under, can_force, causal, run_forced
 from mechgap.measures.channels import channels
 from mechgap.measures.correlation import correlations
@@ -171,14 +171,6 @@ def _traces(
     return {name: external(traced[name], runs[name].hints, margins) for name in traced}
 
 
-def _breaking(network: Network, test: Data, trace: Trace) -> Breaking | None:
-    """Where runs go wrong, in the hints that the exact mechanism claims."""
-    if not network.config.decodes_hints:
-        return None
-    unclaimed = test.truths[0].program.unclaimed if test.truths else ()
-    return breaking(test.batch, trace.hints, unclaimed)
-
-
 def _measure(
     network: Network,
     data: Mapping[str, Data],
@@ -207,7 +199,7 @@ def _measure(
             for name, d in data.items()
         },
         traces=_traces(network, traced, margins, trace),
-        breaking=_breaking(network, test, trace),
+        breaking=breaking_of(network, test, trace),
         deep=observer.see(network, trace.attention).deep,
         causal=causal(network, test, foiled) if foiled is not None else None,
         channels=channels(network, test),

@@ -6,7 +6,7 @@ are small enough to be kept of all seeds that were ever trained; the networks ar
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
+from mechgap.measures.breaking import Breaking, breaking_of
 from mechgap.measures.causal import hardened_score
 from mechgap.measures.data import DEEP_NODES, Data, GroundTruth, deep_graphs, make_data
 from mechgap.measures.external import Margins, hits_by_sample, trace_hits
@@ -26,6 +27,7 @@ from mechgap.measures.internal import (
     at_steps,
     compared_steps,
     headline_by_sample,
+    internal_gap,
 )
 from mechgap.network.network import Network, unroll
 from mechgap.network.trace import run
@@ -69,6 +71,16 @@ class Seen:
         """The mechanism that attention agrees with most, the first of equals; None where none is
         known."""
         return max(self.mechanisms, key=lambda m: self.mechanisms[m].agreement or 0.0, default=None)
+
+
+@dataclass(frozen=True)
+class SeenRun(Seen):
+    """The same, and where its runs go wrong."""
+
+    by_phase: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Agreement in each phase of every mechanism. Empty in older numbers."""
+    breaking: Breaking | None = None
+    """None where no hint is predicted, and in older numbers."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +147,16 @@ class Observer:
         )
 
 
-def see_on(network: Network, data: Data) -> Seen:
+def see_on(network: Network, data: Data) -> SeenRun:
     """The numbers of a network on some graphs."""
-    attention = run(network, data.batch).attention
-    steps = tuple(compared_steps(attention, truth, data) for truth in data.truths)
-    return _seen_on([data], network, steps)
+    trace = run(network, data.batch)
+    steps = tuple(compared_steps(trace.attention, truth, data) for truth in data.truths)
+    gaps = [internal_gap(trace.attention, truth, data) for truth in data.truths]
+    return SeenRun(
+        **vars(_seen_on([data], network, steps)),
+        by_phase={gap.mechanism: tuple(gap.agreement_by_phase.tolist()) for gap in gaps},
+        breaking=breaking_of(network, data, trace),
+    )
 
 
 @dataclass(frozen=True)

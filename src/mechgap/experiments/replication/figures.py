@@ -7,16 +7,10 @@ from types import MappingProxyType
 
 from mechgap.errors import InvalidInput
 from mechgap.experiments.gap import NODES
+from mechgap.experiments.replication.library import BF, BFS, DFS_SHORT, REGULARISED_BFS
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.sizes import SizesTable
-from mechgap.experiments.replication.tables import (
-    BF,
-    BFS,
-    DFS_SHORT,
-    REGULARISED_BFS,
-    STABILITY_ROWS,
-    TABLES,
-)
+from mechgap.experiments.replication.tables import STABILITY_ROWS, TABLES
 from mechgap.measures.reference import compile_reference
 from mechgap.measures.results import load_results
 from mechgap.measures.snapshot import Snapshot, load_snapshots

@@ -52,7 +52,7 @@ def _seen_elsewhere(
     with Store.reading(folder) as store:
         for graphs, nodes in population.elsewhere:
             seen = found[name_of(graphs, nodes)]
-            missing = [seed for seed in numbers.seed if str(seed) not in seen]
+            missing = [s for s in numbers.seed if str(s) not in seen or not seen[str(s)].by_phase]
             if not missing:
                 continue
             other = other_graphs(recipe, graphs, nodes)

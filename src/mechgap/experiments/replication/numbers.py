@@ -14,7 +14,7 @@ from mechgap.measures.causal import Causal
 from mechgap.measures.correlation import Correlations
 from mechgap.measures.internal import Parts
 from mechgap.measures.results import NetworkMeasures, load_results
-from mechgap.measures.snapshot import Seen
+from mechgap.measures.snapshot import Seen, SeenRun
 from mechgap.measures.solutions import Between
 from mechgap.training.presets import recipe_from
 from mechgap.training.recipe import Recipe
@@ -84,7 +84,7 @@ class Made:
     commit: str | None
 
 
-SeenElsewhere = Mapping[str, Mapping[str, Seen]]
+SeenElsewhere = Mapping[str, Mapping[str, SeenRun]]
 """On other graphs than the test set, by their name and by seed."""
 
 

@@ -1,9 +1,12 @@
 """Tables of one task's populations on graphs of several kinds and sizes: does it carry over?"""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -12,8 +15,9 @@ from mechgap.experiments.replication.kinds import Row, TableOfRows, missing
 from mechgap.experiments.replication.numbers import load_numbers
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
+from mechgap.measures.breaking import Breaking
 from mechgap.measures.elsewhere import name_of
-from mechgap.measures.snapshot import Seen
+from mechgap.measures.snapshot import Seen, SeenRun
 from mechgap.report.sizes import over_sizes
 
 
@@ -49,6 +53,57 @@ class SizesTable(TableOfRows):
         return over_sizes(known, "graphs that are right (%)") if known else None
 
 
+@dataclass(frozen=True)
+class BreakingTable(TableOfRows):
+    """The largest graphs of every kind: agreement in each phase, and where runs go wrong."""
+
+    def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
+        """Two rows a population, if there are two kinds; means over seeds."""
+        head = ("", "graphs", "agreement by phase (%)", "never wrong (%)", "first wrong step",
+                "of steps", "wrong then (%)", "seeds")  # fmt: skip
+        rows, data = [], []
+        for row in self.rows:
+            found = _seen(row.population, results)
+            largest = dict(sorted(row.population.elsewhere, key=lambda graphs: graphs[1]))
+            for graphs in itertools.starmap(name_of, largest.items()):
+                known = [seen for seen in found.get(graphs, ()) if seen.by_phase]
+                broken = [seen.breaking for seen in known if seen.breaking is not None]
+                if not broken:
+                    told = missing(row.population, results)
+                    rows.append((row.label, graphs, told, *["-"] * 4, "0"))
+                    data.append({"row": row.label, "graphs": graphs, "missing": told})
+                    continue
+                numbers = _broken(known, broken, _beside(row))
+                rows.append((row.label, graphs, *_broken_cells(numbers), str(len(known))))
+                data.append({"row": row.label, "graphs": graphs, **numbers})
+        return Rendered(name, self.caption, head, rows, self.remarks, data)
+
+
+def _broken(known: Sequence[SeenRun], broken: Sequence[Breaking], mechanism: str) -> dict[str, Any]:
+    phases = zip(*(seen.by_phase[mechanism] for seen in known), strict=True)
+    steps = [each.step for each in broken if not isnan(each.step)]
+    shares = {hint: mean(each.hints[hint] for each in broken) for hint in broken[0].hints}
+    return {
+        "by_phase": [mean(phase) for phase in phases],
+        "unbroken": mean(each.unbroken for each in broken),
+        "step": mean(steps) if steps else None,
+        "steps": max(each.steps for each in broken),
+        "hints": shares,
+    }
+
+
+def _broken_cells(numbers: Mapping[str, Any]) -> tuple[str, ...]:
+    first = sorted(numbers["hints"].items(), key=lambda share: -share[1])
+    step = numbers["step"]
+    return (
+        " / ".join(f"{100 * share:.1f}" for share in numbers["by_phase"]),
+        f"{100 * numbers['unbroken']:.1f}",
+        "-" if step is None else f"{step:.0f}",
+        str(numbers["steps"]),
+        ", ".join(f"{hint} {100 * share:.0f}" for hint, share in first if share >= 0.1) or "-",
+    )
+
+
 def _by_size(population: Population, results: Path) -> dict[str, dict[int, list[float]]]:
     seen, shares = _seen(population, results), dict[str, dict[int, list[float]]]()
     for kind, nodes in population.elsewhere:
@@ -58,7 +113,7 @@ def _by_size(population: Population, results: Path) -> dict[str, dict[int, list[
     return shares
 
 
-def _seen(population: Population, results: Path) -> Mapping[str, Sequence[Seen]]:
+def _seen(population: Population, results: Path) -> Mapping[str, Sequence[SeenRun]]:
     numbers = load_numbers(results, population.name)
     elsewhere = {} if numbers is None else numbers.elsewhere
     return {name: list(seeds.values()) for name, seeds in elsewhere.items()}

@@ -1,0 +1,334 @@
+"""Tables that the paper does not have: what the gap is, what closes it, and what networks run."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from mechgap.experiments.replication.causes import CausalTable, FoilTable
+from mechgap.experiments.replication.correlations import AlongTable, CorrelationTable
+from mechgap.experiments.replication.ends import EndsTable
+from mechgap.experiments.replication.hints import HintsTable
+from mechgap.experiments.replication.kinds import Row, Table
+from mechgap.experiments.replication.library import (
+    BF,
+    BF_16,
+    BF_EDGE_MIXED,
+    BF_MINIMAL,
+    BF_MINIMAL_BOTH,
+    BF_SIMPLIFIED,
+    BF_TAUGHT,
+    BFS,
+    BFS_16,
+    BFS_BLUNT,
+    BFS_MINIMAL,
+    BFS_MINIMAL_BIAS,
+    BFS_SIMPLIFIED,
+    BFS_SUPERVISED,
+    BFS_SUPERVISED_PARENT,
+    BFS_THREE,
+    BFS_UNCLIPPED,
+    DFS,
+    DFS_SHORT,
+    DFS_TAUGHT,
+    DFS_THREE,
+    DFS_TWIN,
+    DIJKSTRA_SHORT,
+    EXTENDED_BFS,
+    PARAMETERS,
+    PRIM_SHORT,
+    REGULARISED_BFS,
+    SHORT,
+    TOPOLOGICAL_SHORT,
+)
+from mechgap.experiments.replication.objectives import ObjectivesTable
+from mechgap.experiments.replication.parts import PartsTable
+from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.programs import ProgramsTable
+from mechgap.experiments.replication.sizes import BreakingTable, SizesTable
+from mechgap.experiments.replication.teaching import by_attention, by_hints, by_state
+
+_MEASURED = (
+    "Agreement: of the nodes that the algorithm updates, the share whose largest attention is on a "
+    "sender that a correct run could have chosen. Misplaced: the attention there that is on nobody "
+    "such. Hardened: every node attends only to whom it attends to most. tv: attention that is not "
+    "where the compiled mechanism has it, over all rows."
+)
+
+_GAPS = (
+    Row("bfs", BFS),
+    Row("bfs, taught bfs_parent's attention", BFS_SUPERVISED_PARENT),
+    Row("bellman_ford", BF),
+    Row("dfs", DFS),
+)
+
+
+_DFS_LEARNED = (
+    Row("hints alone, long", DFS_TWIN),
+    Row("+ attention, signals; long", DFS_TAUGHT),
+    Row("hints alone", by_hints("dfs")),
+    Row("+ attention", by_attention("dfs")),
+    Row("+ attention, signals", by_state("dfs")),
+    Row(
+        "+ attention, signals; of dfs",
+        by_state("dfs", "dfs", supervised_mechanism="dfs"),
+        "in which nodes that are not addressed attend to themselves, not to parents",
+    ),
+    Row(
+        "+ attention, signals; Adam",
+        by_state("dfs", "adam", optimizer="adam", learning_rate=2e-3),
+        "at a learning rate of 0.002",
+    ),
+    Row(
+        "+ attention, signals; er alone",
+        by_state("dfs", "er", train_graphs="er"),
+        "trained on dense graphs alone",
+    ),
+    Row(
+        "+ attention, signals; means alone",
+        by_state("dfs", "means", worst_weight=0.0),
+        "without one more error of each step's worst node",
+    ),
+    Row(
+        "+ attention, signals; for 2,000 steps",
+        by_state("dfs", "until_2000", supervision_ends=2_000),
+        "then 6,000 by hints alone",
+    ),
+    Row(
+        "+ attention, signals; for 4,000 steps",
+        by_state("dfs", "until_4000", supervision_ends=4_000),
+        "then 4,000 by hints alone",
+    ),
+    Row(
+        "+ attention, signals; from step 4,000",
+        by_state("dfs", "from_4000", supervision_begins=4_000),
+        "after 4,000 by hints alone",
+    ),
+)
+
+
+def _taught(task: str) -> tuple[Row, ...]:
+    """What teaching does to a task with long traces."""
+    return (
+        Row(f"{task}, windows", by_hints(task)),
+        Row(f"{task}, windows, taught attention", by_attention(task)),
+        Row(f"{task}, windows, taught attention and signals", by_state(task)),
+    )
+
+
+BEYOND: Mapping[str, Table] = MappingProxyType(
+    {
+        "teaching": ObjectivesTable(
+            "Beyond the paper: what closes the gap?",
+            (
+                Row("bfs", BFS),
+                Row(
+                    "bfs, traces first",
+                    Population("bfs", "curriculum", 4),
+                    "5,000 steps on hints alone, then 5,000 on hints and output",
+                ),
+                Row("bfs, taught bfs's attention", BFS_SUPERVISED),
+                Row("bfs, taught bfs_parent's attention", BFS_SUPERVISED_PARENT),
+                Row("bellman_ford", BF),
+                Row(
+                    "bellman_ford, traces first",
+                    Population("bellman_ford", "curriculum", 3),
+                    "as above",
+                ),
+                Row("bellman_ford, edge information", BF_EDGE_MIXED),
+                Row("bellman_ford, edge information, taught attention", BF_TAUGHT),
+                Row("dfs", DFS),
+                *_taught("dfs"),
+                Row("dfs, windows, long", DFS_TWIN),
+                Row("dfs, windows, taught attention and signals, long", DFS_TAUGHT),
+                Row("topological_sort", TOPOLOGICAL_SHORT, SHORT),
+                *_taught("topological_sort"),
+                Row("dijkstra", DIJKSTRA_SHORT, SHORT),
+                *_taught("dijkstra"),
+                Row("mst_prim", PRIM_SHORT, SHORT),
+                *_taught("mst_prim"),
+            ),
+            (
+                f"{_MEASURED} Beside the program that taught, where one did.",
+                "Sparse: the deep graphs, 1,000 of 32 nodes with long traces.",
+                "Windows: four hints at a time, graphs of 16 and 32 nodes, hidden size 64, as many "
+                "message-passing steps as the program selects in a hint (dfs and topological_sort "
+                "3, the others 2, with attention to all nodes and edge information).",
+            ),
+        ),
+        "dfs_learned": SizesTable(
+            "Beyond the paper: depth-first search, learned",
+            _DFS_LEARNED,
+            (
+                "Outputs / whole graphs that are right / updated nodes whose largest attention is "
+                "where the program that taught (or dfs) could have it (%), mean over seeds; 32 new "
+                "graphs of each kind and size. er: CLRS's, p = 0.5; er-sparse: p between log n / n "
+                "and 3 log n / n.",
+                "All: three message-passing steps per hint, hidden size 64, windows of four hints, "
+                "graphs of 16 and 32 nodes of both kinds with positions i/128, half of the hints "
+                "true; Muon if not said otherwise.",
+            ),
+        ),
+        "dfs_breaking": BreakingTable(
+            "Beyond the paper: depth-first search, learned: where runs go wrong",
+            _DFS_LEARNED,
+            (
+                "32 new graphs of 64 nodes of each kind; networks run by themselves, no hint is "
+                "given. Agreement by phase: return, choose, enter. Never wrong: runs in which "
+                "every hint that the program claims is right at every node in every step; else "
+                "the first wrong step (median over runs, mean over seeds), and which hints are "
+                "wrong then (of runs that go wrong; those of 10 % and more).",
+            ),
+        ),
+        "depth": ObjectivesTable(
+            "Beyond the paper: is depth the reason that DFS is not learned?",
+            (
+                Row("bfs, 1 message-passing step per hint", BFS),
+                Row("bfs, 3 message-passing steps", BFS_THREE),
+                Row("dfs, 1 message-passing step", DFS_SHORT, SHORT),
+                Row("dfs, 3 message-passing steps", DFS_THREE, SHORT),
+            ),
+            (
+                _MEASURED,
+                "The compiled DFS selects three times in each hint: a network with three "
+                "message-passing steps is compared with it step by step, one with a single step "
+                "in every phase.",
+                "Uniform and self attention have the accuracy of the compiled network that is "
+                "forced to them.",
+            ),
+            yardsticks=True,
+        ),
+        "decoders_gap": ObjectivesTable(
+            "Beyond the paper: the gap with either kind of pointer decoders, 16 nodes",
+            (
+                Row("bfs", BFS_16),
+                Row("bfs, simplified decoders", BFS_SIMPLIFIED),
+                Row("bellman_ford", BF_16),
+                Row("bellman_ford, simplified decoders", BF_SIMPLIFIED),
+            ),
+            (_MEASURED,),
+        ),
+        "decoders_hints": HintsTable(
+            "Beyond the paper: why do traces fall with simplified pointer decoders?",
+            (
+                Row("bfs, simplified decoders", BFS_SIMPLIFIED),
+                Row("bfs, simplified decoders, no clipping", BFS_UNCLIPPED),
+                Row("bfs, simplified decoders, c = 100", BFS_BLUNT, "in place of 1,000"),
+            ),
+            (
+                "Within the margin: the external measure's rule, for a mask a probability within "
+                "0.1. The more likely answer: dm-clrs's rule.",
+                "A simplified decoder reads the parent's position off the hidden state, where only "
+                "a message can have brought it; dm-clrs's compares every pair of nodes itself.",
+                "So attention is bfs_parent's, whatever c is. What falls is reach_h, and only by "
+                "its margin: an error of positions counts c-fold, and beside 1,000-fold errors "
+                "a mask's own is too small to be learned further. Clipping is not the reason.",
+            ),
+        ),
+        "ends": EndsTable(
+            "Beyond the paper: does longer training close the gap?",
+            (
+                Row("bfs", BFS),
+                Row("bfs, regularised 1e-4", REGULARISED_BFS),
+                Row("bfs, extended", EXTENDED_BFS),
+            ),
+            (
+                "Best: at the best validation score, which is the first that is reached, as in "
+                "dm-clrs and in the tables of accuracies. Last: the same seeds at the last step.",
+                f"{_MEASURED} Beside the mechanism that they agree with most.",
+                "Only seeds that were looked at so: fewer than above.",
+            ),
+        ),
+        "along": AlongTable(
+            "Beyond the paper: accuracy and faithfulness along training, on deep graphs",
+            (Row("bfs", BFS), Row("bellman_ford", BF), Row("dfs", DFS)),
+            (
+                "1,000 sparse graphs of 32 nodes with long traces, where accuracy is not at its "
+                "ceiling; beside the compiled mechanism.",
+                "r: between seeds at that step, accuracy against the measure (Fisher's 95 % "
+                "interval). Misplaced and tv are gaps: if faithful networks are accurate, r is "
+                "negative there and positive for the others.",
+            ),
+        ),
+        "along_test": AlongTable(
+            "Beyond the paper: the same on the official test graphs",
+            (Row("bfs", BFS), Row("bellman_ford", BF), Row("dfs", DFS)),
+            graphs="test",
+        ),
+        "parts": PartsTable(
+            "Beyond the paper: what the gap is made of",
+            _GAPS,
+            (
+                "Updated rows: the algorithm changes the node's state by whom it attends to. "
+                "Unchanged: it attends to another node and the state stays. Inactive: it attends "
+                "to the node itself. Wrong: the largest entry is one that no correct run would "
+                "choose; soft: it is right, and the rest of the row is not; tie: on a sender that "
+                "another correct run could have chosen.",
+            ),
+        ),
+        "causal": CausalTable(
+            "Beyond the paper: does it use what it attends to?",
+            _GAPS,
+            (
+                "Accuracy of the same networks when their attention is replaced: their own "
+                "hardened to its largest entry, at half and twice the temperature, uniform, self, "
+                "the exact mechanism's in all rows or in one class of rows only. Floor: nodes "
+                "that are right under each of eight random attentions.",
+                "Networks with another number of message-passing steps than the mechanism has "
+                "phases cannot be given its attention.",
+            ),
+        ),
+        "foils": FoilTable(
+            "Beyond the paper: which parts of the mechanism does it use?",
+            _GAPS,
+            (
+                "A foil is a wrong sender in one phase of one step, which the network comes to "
+                "under the exact attention. Wrong key: of those that pass the mask, the one that "
+                "would be selected last. Wrong mask: of those that do not pass, the one that "
+                "would be selected first. Cases: the hints of that step which the program itself "
+                "changes by the foil.",
+                "Right: of these, the share that the network still predicts rightly; under exact: "
+                "without the foil; under any: under each of two random attentions; follows: "
+                "predicted as the program has them with the foil. Accuracy and names the foil: of "
+                "outputs, with the foil in every step. A part is used if its foil costs half of "
+                "what could be lost (right under exact less right under any), idle if it costs a "
+                "tenth; where less than 5 % could be lost, one cannot tell. Beside it how many "
+                "seeds.",
+            ),
+        ),
+        "programs": ProgramsTable(
+            "Beyond the paper: then what are they running?",
+            (
+                Row("bfs", BFS),
+                Row("bfs, taught bfs_parent's attention", BFS_SUPERVISED_PARENT),
+                Row("bellman_ford", BF),
+                Row("bellman_ford, edge information, taught attention", BF_TAUGHT),
+                Row("dijkstra", DIJKSTRA_SHORT),
+                Row("dijkstra, windows, taught attention and signals", by_state("dijkstra")),
+                Row("mst_prim", PRIM_SHORT),
+                Row("mst_prim, windows, taught attention and signals", by_state("mst_prim")),
+                Row("dfs, windows", by_hints("dfs")),
+                Row("dfs, windows, taught attention and signals", by_state("dfs")),
+                Row("dfs, windows, taught attention and signals, long", DFS_TAUGHT),
+            ),
+            (
+                "`mechgap decompile`: the program of the language by which each network attends, "
+                "and what it answers when it is made to attend so. Seeds with one verdict share a "
+                "row of means; see docs/decompiling.md for what verdicts need.",
+                "Agrees: receivers for whom the rule selects whom the network attends to most; "
+                "explains: of attention's divergence from uniform; of several message-passing "
+                "steps the worst. All on 64 nodes, like the accuracies: by its own attention, its "
+                "own hardened, forced to the rule, to the soft form, to uniform attention. The "
+                "program alone: run without any network. Does not use: parts of the program whose "
+                "foils cost nothing, and in how many seeds.",
+            ),
+        ),
+        "correlations_elsewhere": CorrelationTable(
+            "Beyond the paper: accuracy against faithfulness in other populations",
+            (BF, BF_MINIMAL, BF_MINIMAL_BOTH, BFS_MINIMAL, BFS_MINIMAL_BIAS),
+            (
+                PARAMETERS,
+                "The output is the last step of a hint (`pi_h`), so part of the trace is what "
+                "accuracy counts; attention is not.",
+            ),
+        ),
+    }
+)
