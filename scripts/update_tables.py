@@ -224,6 +224,12 @@ def taught() -> str:
         "the paper's recipe": "dfs",
         "windows, hints alone": "dfs_windows_long",
         "windows, taught attention and signals": "dfs_windows_taught_long",
+        "fewer steps: hints alone": "dfs_windows",
+        "fewer steps: attention": "dfs_windows_attention",
+        "fewer steps: attention and signals": "dfs_windows_taught",
+        "the same, by `dfs`": "dfs_windows_taught_dfs",
+        "the same, with Adam": "dfs_windows_taught_adam",
+        "the same, for the first 2,000 steps": "dfs_windows_taught_until_2000",
     }
     sets = [f"{kind}-{nodes}" for kind in ("er", "er-sparse") for nodes in (16, 32, 64)]
     rows = [
