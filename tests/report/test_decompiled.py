@@ -67,6 +67,13 @@ def test_every_head_is_told_by_itself():
     assert "heads" not in decompiled(a_run(one), mechanisms("bfs"))
 
 
+def test_a_network_that_strays_from_its_program_is_said_to():
+    (kept,) = a_run(explanation(phase_found(RULE), own=0.98, rule=0.999)).seeds.values()
+    (gains,) = a_run(explanation(phase_found(RULE), own=0.72, rule=0.89)).seeds.values()
+    assert kept.in_short == "runs bfs_parent, softly"
+    assert gains.in_short == "runs bfs_parent, softly, with slips"
+
+
 def test_clusters_are_named_by_what_their_seeds_run(run):
     results = load_results(run)
     first, *others = results.seeds

@@ -142,7 +142,8 @@ class Explanation:
         match self.claim:
             case "program":
                 softly = ", softly" if self._softly else ""
-                return f"runs {self.runs}{softly}"
+                slips = ", with slips" if self._slips else ""
+                return f"runs {self.runs}{softly}{slips}"
             case "soft":
                 return "attends by words, softly"
             case "refused":
@@ -152,6 +153,11 @@ class Explanation:
     @property
     def _softly(self) -> bool:
         return any(phase.on_selected < SOFT for phase in self.phases)
+
+    @property
+    def _slips(self) -> bool:
+        """Whether it answers more when it is made to attend as it mostly does."""
+        return any(f.rule - f.own > MARGIN for f in self.forced.values())
 
     @property
     def claim(self) -> str:
