@@ -248,3 +248,7 @@ def main() -> None:
             found = replace(found, **{rows: ()}) if arguments.fresh else found
             found = go_on(found, arguments)
     print(*shares(found), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
