@@ -15,6 +15,7 @@ from mechgap.programs.components import Component, Kind
 from mechgap.programs.evaluation import Given, at_sender, evaluate, of_pairs
 from mechgap.programs.expressions import Expression, Name, Side
 from mechgap.tasks.batch import Batch
+from mechgap.tasks.specs import Location, Type
 
 Of_nodes = Float[np.ndarray, "scenes nodes"]
 
@@ -25,6 +26,9 @@ class Scenes:
 
     words: Words
     given: Given
+    reach: Bool[np.ndarray, "scenes receivers senders"]
+    """Whom a node can attend to: who is in sight, and who is at either end of a pointer that is a
+    hint, since a network that is fed its hints attends along them, too."""
     state: Mapping[str, Of_nodes]
     """Flags, numbers and pointers (as positions) before the step."""
     after: Mapping[str, Of_nodes]
@@ -48,7 +52,7 @@ class Scenes:
 
     @property
     def support(self) -> Bool[np.ndarray, "scenes receivers senders"]:
-        """Who is in sight."""
+        """Who is in sight: of these the language selects."""
         return self.given.support
 
     def values(self, expression: Expression) -> Float[np.ndarray, "scenes receivers senders"]:
@@ -81,6 +85,7 @@ class Scenes:
         return replace(
             self,
             given=Given(named, given.positions[chosen], given.support[chosen]),
+            reach=self.reach[chosen],
             state={name: value[chosen] for name, value in self.state.items()},
             after={name: value[chosen] for name, value in self.after.items()},
             told=self.told[chosen],
@@ -117,7 +122,20 @@ def scenes_of(words: Words, batch: Batch, sees_all: bool = False) -> Scenes:
         before[name] = derived[step, graph]
     named = {ours: inputs[theirs][graph] for ours, theirs in words.inputs.items()}
     given = Given(named, positions[graph], support[graph])
-    return Scenes(words, given, before, after, step + 1 < lengths[graph], step, graph)
+    reach = given.support | _along_pointers(batch)[step, graph]
+    return Scenes(words, given, reach, before, after, step + 1 < lengths[graph], step, graph)
+
+
+def _along_pointers(batch: Batch) -> Bool[np.ndarray, "steps batch nodes nodes"]:
+    """Who is at either end of a pointer that is a hint, before every step."""
+    shape = (max(batch.steps, batch.max_hints), batch.size, batch.nodes, batch.nodes)
+    found = np.zeros(shape, bool)
+    for feature in batch.task.hints:
+        if feature.type is Type.POINTER and feature.location is Location.NODE:
+            found[: batch.max_hints] |= np.eye(batch.nodes, dtype=bool)[
+                np.asarray(batch.hints[feature.name], int)
+            ]
+    return found | found.swapaxes(-1, -2)
 
 
 def _traced(

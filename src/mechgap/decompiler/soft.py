@@ -52,7 +52,7 @@ class SoftForm:
         logits = np.zeros(watched.attention.shape)
         for word, weight in zip(self.words, self.weights, strict=True):
             logits += weight * _values(word, watched)
-        return _softmax(logits, watched.scenes.support)
+        return _softmax(logits, watched.scenes.reach)
 
     def __str__(self) -> str:
         parts = zip(self.weights, self.words, strict=True)
@@ -86,7 +86,7 @@ def soft_forms(watched: Watched, longest: int = WORDS) -> list[SoftForm]:
 def softened(watched: Watched, chosen: Attention) -> dict[str, float]:
     """A rule, softly: by kind of receivers, the logit of the selected sender above the others."""
     share = (watched.attention * chosen).sum(-1)
-    others = watched.scenes.support.sum(-1) - 1
+    others = watched.scenes.reach.sum(-1) - 1
     found: dict[str, float] = {}
     for name, kind in watched.receivers.items():
         among = kind & (others > 0)
@@ -110,7 +110,7 @@ def rule_softly(watched: Watched, chosen: Attention, logits: Mapping[str, float]
     by_row = np.zeros(watched.attention.shape[:2])
     for name, kind in watched.receivers.items():
         by_row = np.where(kind, logits.get(name, 0.0), by_row)
-    return _softmax(by_row[..., None] * chosen, watched.scenes.support)
+    return _softmax(by_row[..., None] * chosen, watched.scenes.reach)
 
 
 def _values_of(scenes: Scenes) -> Iterator[Expression]:
@@ -120,7 +120,7 @@ def _values_of(scenes: Scenes) -> Iterator[Expression]:
     flags = [flag.replaced(Side.SELF, Side.OTHER) for flag in words.of_a_node]
     known = set()
     for value in (*pairs, *flags, *words.keys):
-        found = scenes.values(value)[scenes.support]
+        found = scenes.values(value)[scenes.reach]
         mark = hash(found.tobytes())
         if np.ptp(found) > 0 and mark not in known:
             known.add(mark)
@@ -185,14 +185,14 @@ class _Rows:
     def of(watched: Watched) -> "_Rows":
         """Rows that have a choice; if there are too many, some by chance."""
         scenes = watched.scenes
-        choice = scenes.support.sum(-1) > 1
+        choice = scenes.reach.sum(-1) > 1
         chosen = np.flatnonzero(choice)
         if len(chosen) > ROWS:
             chosen = np.sort(np.random.default_rng(0).choice(chosen, ROWS, replace=False))
         keep = np.zeros(choice.size, bool)
         keep[chosen] = True
         keep = keep.reshape(choice.shape)
-        entries = np.nonzero(scenes.support & keep[..., None])
+        entries = np.nonzero(scenes.reach & keep[..., None])
         number = np.full(choice.shape, -1)
         number[keep] = np.arange(keep.sum())
         row = number[entries[0], entries[1]]

@@ -28,8 +28,8 @@ class Watched:
 
     scenes: Scenes
     attention: Attention
-    """Along the graph: what goes to others, by pointers that were predicted wrongly, is left out
-    and the rest of the row made one."""
+    """Along the graph and true pointers: what goes to others, by pointers that were predicted
+    wrongly, is left out and the rest of the row made one."""
 
     @property
     def strongest(self) -> Int[np.ndarray, "scenes receivers"]:
@@ -39,13 +39,13 @@ class Watched:
     @property
     def uniform(self) -> Attention:
         """All in sight alike."""
-        support = self.scenes.support
-        return support / support.sum(-1, keepdims=True)
+        reach = self.scenes.reach
+        return reach / reach.sum(-1, keepdims=True)
 
     @property
     def sharpness(self) -> float:
         """1 - entropy / log(number in sight): 1 is a decision, 0 is uniform."""
-        neighbours = self.scenes.support.sum(-1)
+        neighbours = self.scenes.reach.sum(-1)
         choice = neighbours > 1
         entropy = -(self.attention * np.log(np.maximum(self.attention, _TINY))).sum(-1)
         return float(1 - (entropy[choice] / np.log(neighbours[choice])).mean())
@@ -106,7 +106,7 @@ def watched(
     by_phase = attention.reshape(batch.steps, phases, *attention.shape[1:])
     found: list[Watched] = []
     for phase in range(phases):
-        seen = by_phase[scenes.step, phase, scenes.graph] * scenes.support
+        seen = by_phase[scenes.step, phase, scenes.graph] * scenes.reach
         total = seen.sum(-1, keepdims=True)
         oneself = np.eye(scenes.nodes)
         seen = np.where(total > _TINY, seen / np.maximum(total, _TINY), oneself)
