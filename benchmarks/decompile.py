@@ -52,6 +52,8 @@ from spoiled import NOISE, SHUFFLED, UNTRAINED, Control, control
 FILE = "decompile"
 BARS = {"recovered": 1.0, "words suffice": 0.95, "false claims": 0.02}
 SECONDS, SEARCH_SECONDS = 60.0, 20.0
+KEPT = 8
+"""Compiled programs of so many networks are kept."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,7 @@ def part_a(found: Found, arguments: argparse.Namespace) -> Found:
             row = round_trip(program, target)
             found = found.with_row("library", row)
             tell(row)
+            forget(len(found.library))
     return found
 
 
@@ -181,8 +184,7 @@ def part_b(found: Found, arguments: argparse.Namespace) -> Found:
         row = round_trip(program, target, seed)
         found = found.with_row("random", row)
         tell(row)
-        if done % 25 == 0:
-            jax.clear_caches()  # every program is another network
+        forget(done)
     return found
 
 
@@ -194,6 +196,7 @@ def part_c(found: Found, arguments: argparse.Namespace) -> Found:
             again = recompiled(row)
             found = found.with_row("recompiled", again)
             print(again, flush=True)
+            forget(len(found.recompiled))
     return found
 
 
@@ -211,6 +214,13 @@ def part_d(found: Found, arguments: argparse.Namespace) -> Found:
                     flush=True,
                 )
     return found
+
+
+def forget(done: int) -> None:
+    """Every program is another network: what is compiled for it is of no further use, and all of
+    it together takes more pieces of memory than a process may have."""
+    if done % KEPT == 0:
+        jax.clear_caches()
 
 
 def tell(row: RoundTrip) -> None:
