@@ -18,11 +18,12 @@ from mechgap.decompiler.decompile import decompile as decompile_network
 from mechgap.decompiler.graphs import Graphs, graphs_for
 from mechgap.decompiler.population import DecompiledRun, decompile_run
 from mechgap.errors import InvalidInput
+from mechgap.experiments.gap import measured_run
 from mechgap.experiments.training import train_recipe
 from mechgap.measures.elsewhere import other_graphs, own_graphs
 from mechgap.measures.external import Margins
 from mechgap.measures.results import Results
-from mechgap.measures.run import measure_run
+from mechgap.measures.run import check_interchange, measure_interchange, measure_run
 from mechgap.network.network import Network
 from mechgap.programs.library import mechanisms
 from mechgap.programs.load import find_program
@@ -74,6 +75,8 @@ def measure(
     graphs_from: Sequence[Path | str] = (),
     count: int | None = None,
     margins: Margins | None = None,
+    causal: bool = False,
+    dimensions: Sequence[int] | None = None,
     progress: Tell | Watcher | None = None,
 ) -> Results:
     """Measure a run's finished seeds, and write what was found into its folder.
@@ -87,6 +90,10 @@ def measure(
         count: How many graphs, 32 if not given; of files that hold several, all. A single graph is
             searched from so many sources.
         margins: How far a hint may be off.
+        causal: Whether to count by interchange interventions, too, how far networks compute what
+            their mechanisms compute: minutes a seed. A run that is measured is not measured again
+            for it.
+        dimensions: With `causal`: how many directions may carry a variable, to choose from.
         progress: Is told how it goes.
 
     Raises:
@@ -98,6 +105,10 @@ def measure(
         raise InvalidInput("nodes is the size of other graphs. Say which, such as graphs='tree'")
     if count is not None and graphs is None and not graphs_from:
         raise InvalidInput("count is of other graphs. Say which, such as graphs='tree'")
+    if causal and (graphs is not None or graphs_from):
+        raise InvalidInput("causal draws its own graphs: give no others with it")
+    if dimensions is not None and not causal:
+        raise InvalidInput("dimensions are of causal measures. Ask for these, too")
     found = run if isinstance(run, Run) else Run.open(run)
     elsewhere = None
     if graphs is not None:
@@ -107,6 +118,10 @@ def measure(
     elif graphs_from:
         elsewhere = own_graphs(found.recipe, [Path(file) for file in graphs_from], count=count)
     tell = watching(progress).tell
+    if causal:
+        check_interchange(found.recipe, dimensions)
+        measured_run(found.folder, tell, which=which)
+        return measure_interchange(found.folder, which, dimensions=dimensions, tell=tell)
     return measure_run(found.folder, which, elsewhere=elsewhere, margins=margins, tell=tell)
 
 

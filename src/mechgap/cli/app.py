@@ -29,6 +29,14 @@ def check_seed(seed: int) -> None:
         raise InvalidInput(f"seed must lie between 0 and {2**32 - 1}; got {seed}")
 
 
+def whole_numbers(what: str, text: str) -> list[int]:
+    """Numbers with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise InvalidInput(f"{what} are whole numbers, such as 4,7,11; got '{text}'")
+    return [int(part) for part in parts]
+
+
 def _version(asked: bool) -> None:
     if asked:
         print(__version__)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mechgap.cli.app import AsJson, app
+from mechgap.cli.app import AsJson, app, whole_numbers
 from mechgap.cli.watching import watched
 from mechgap.tasks.kinds import KINDS
 
@@ -41,6 +41,21 @@ def measure(
     binary_margin: Annotated[
         float, typer.Option(help="How far the probability of a mask may be off.")
     ] = 0.1,
+    causal: Annotated[
+        bool,
+        typer.Option(
+            "--causal",
+            help="Also interchange the mechanisms' variables between runs: does the network "
+            "compute what they compute? Minutes a seed; the same command goes on from there.",
+        ),
+    ] = False,
+    dimensions: Annotated[
+        str | None,
+        typer.Option(
+            help="With --causal: how many directions of the hidden state may carry a variable, to "
+            "choose from. [1,2,4,8,16,32]"
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a population's mechanistic gap, inside and outside; write it into the run.
@@ -49,6 +64,7 @@ def measure(
     """
     from mechgap import calls
     from mechgap.measures.external import Margins
+    from mechgap.report.interchange import show_interchange
     from mechgap.report.measures import show_measures
 
     with watched(folder) as watcher:
@@ -60,12 +76,15 @@ def measure(
             graphs_from=graphs_from or (),
             count=count,
             margins=Margins(scalar=scalar_margin, binary=binary_margin),
+            causal=causal,
+            dimensions=None if dimensions is None else whole_numbers("dimensions", dimensions),
             progress=watcher,
         )
     if as_json:
         print(json.dumps(results.to_json()))
     else:
         show_measures(results, results.folder(folder))
+        show_interchange(results)
 
 
 @app.command("import")

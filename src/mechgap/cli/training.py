@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mechgap.cli.app import TaskArgument, app
+from mechgap.cli.app import TaskArgument, app, whole_numbers
 from mechgap.cli.watching import watched
 from mechgap.errors import InvalidInput
 from mechgap.training.presets import PRESETS, make_recipe
@@ -45,10 +45,10 @@ def _train(
     """Train a population of networks. The same command goes on where it was stopped."""
     given = {name: value for name, value in overrides.items() if value is not None}
     if (lengths := given.get("train_lengths")) is not None:
-        given["train_lengths"] = _whole_numbers("train_lengths", lengths)
+        given["train_lengths"] = whole_numbers("train_lengths", lengths)
     recipe = make_recipe(task, preset, config, given)
     wanted = _seeds(seeds, seed_range)
-    looked = snapshots if snapshots in {"auto", "none"} else _whole_numbers("snapshots", snapshots)
+    looked = snapshots if snapshots in {"auto", "none"} else whole_numbers("snapshots", snapshots)
 
     from mechgap.experiments.training import train_recipe
     from mechgap.report.runs import show_run
@@ -81,13 +81,6 @@ def _seeds(count: int | None, given: str | None) -> list[int]:
     if not (separator and first.isdigit() and end.isdigit() and int(first) < int(end)):
         raise InvalidInput(f"--seed-range is FIRST:END, such as 0:64; got '{given}'")
     return list(range(int(first), int(end)))
-
-
-def _whole_numbers(what: str, text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() for part in parts):
-        raise InvalidInput(f"{what} are whole numbers, such as 4,7,11; got '{text}'")
-    return [int(part) for part in parts]
 
 
 def _with_recipe_options(command: Any) -> Any:

@@ -190,7 +190,7 @@ def _plan_sentence(task: str, folder: Path, recipe: Recipe, size: Size) -> str:
     )
 
 
-def measured_run(folder: Path, tell: Tell, deep: int | None = None) -> Results:
+def measured_run(folder: Path, tell: Tell, deep: int | None = None, which: str = "best") -> Results:
     """A run's measures: those of an earlier time if they are of the seeds that are finished now.
 
     `deep` is how many deep graphs they are measured on if there are none.
@@ -199,9 +199,9 @@ def measured_run(folder: Path, tell: Tell, deep: int | None = None) -> Results:
     try:
         results = load_results(folder)
     except InvalidInput:
-        return measure_run(folder, deep=deep, tell=tell)
-    same = list(results.seeds) == finished and results.parameters == "best"
-    return results if same else measure_run(folder, deep=deep, tell=tell)
+        return measure_run(folder, which, deep=deep, tell=tell)
+    same = list(results.seeds) == finished and results.parameters == which
+    return results if same else measure_run(folder, which, deep=deep, tell=tell)
 
 
 def report_run(folder: Path, out: Path | None, tell: Tell) -> Path:

@@ -22,7 +22,7 @@ from mechgap.programs.evaluation import pointed
 from mechgap.programs.interpreter import foiled_states, interpret
 from mechgap.tasks.specs import Feature, Location, Type
 
-Answers = Float[Array, "steps batch nodes"]
+Answers = Float[Array, "*steps batch nodes"]
 """One number for every node's hint: a flag, a class, a node, or the number that it is."""
 
 Where = Mapping[str, Bool[Array, "steps batch nodes"]]
@@ -94,7 +94,7 @@ def foiled_hints(data: Data) -> Foiled:
 def answers(data: Data, predictions: Mapping[str, Array]) -> Mapping[str, Answers]:
     """A network's raw hint predictions ``[steps, batch, …]`` as answers."""
     return {
-        feature.name: _answer(feature, predictions[feature.name])
+        feature.name: answer_of(feature, predictions[feature.name])
         for feature in _of_nodes(data)
         if feature.name in predictions
     }
@@ -141,7 +141,8 @@ def _truth(feature: Feature, hint: Array) -> Answers:
     return value.astype(jnp.float32)
 
 
-def _answer(feature: Feature, raw: Array) -> Answers:
+def answer_of(feature: Feature, raw: Array) -> Answers:
+    """A network's raw prediction of something of the nodes as one number for each."""
     match feature.type:
         case Type.SCALAR:
             return raw

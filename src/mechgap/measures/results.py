@@ -22,6 +22,7 @@ from mechgap.measures.causal import Causal
 from mechgap.measures.channels import Channels
 from mechgap.measures.correlation import Correlations
 from mechgap.measures.external import External
+from mechgap.measures.interchange.measure import Interchange
 from mechgap.measures.internal import Gap
 from mechgap.measures.probes import Probe
 from mechgap.measures.snapshot import Seen
@@ -62,6 +63,8 @@ class NetworkMeasures:
     """Accuracy on the test graphs with its own attention and with others."""
     channels: Channels | None = None
     """What its attention carries of the weights of the test graphs; None where there are none."""
+    interchange: Mapping[str, Interchange] = field(default_factory=dict)
+    """By mechanism, how far it computes what that computes; nothing where nobody asked."""
     compiled_with_its_attention: float = float("nan")
     """The compiled network's accuracy when given this network's attention."""
     probes: Mapping[str, Probe] = field(default_factory=dict)

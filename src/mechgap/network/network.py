@@ -26,6 +26,7 @@ from mechgap.network.decoders import (
 from mechgap.network.encoders import Encoders, PreparedEncoders, attention_support, dense
 from mechgap.network.gatv2 import GATv2, Message, PreparedGATv2, masked_softmax
 from mechgap.network.patch import Patch
+from mechgap.network.swap import Swap
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Location, Task, get_task
 
@@ -153,6 +154,7 @@ def unroll(
     replace: Mapping[str, Any] | None = None,
     patch: Patch | None = None,
     asides: Sequence[Patch] = (),
+    swap: Swap | None = None,
     keep_steps: bool = False,
     only_outputs: bool = False,
     steps_needed: Int[Array, ""] | None = None,
@@ -166,6 +168,7 @@ def unroll(
     intermediate values, by the names of `Step`, each stacked over the hint steps; so is `patch`.
     `asides` are patches that every step is also taken with, from where the run has come to without
     them: the run goes on without them, and what they would have made it predict is returned.
+    `swap` puts a part of another run's state into this one, at one moment.
     Steps from `steps_needed` on are skipped; nothing that counts may depend on them.
     With `only_outputs` nothing is kept of a step but what outputs are read from, so that memory
     does not grow with the number of steps.
@@ -213,9 +216,12 @@ def unroll(
         support: Array,
         forced: Mapping[str, Any],
         patch: Patch | None,
+        time: Array,
     ) -> list[Message]:
         messages = []
         for substep in range(config.nb_msg_passing_steps):
+            if swap is not None and substep:  # before the first, the carry was swapped
+                hidden = swap.hidden_at(time, substep, hidden)
             here = {
                 name: value[substep] for name, value in forced.items() if name in Message._fields
             }
@@ -224,25 +230,31 @@ def unroll(
             hidden = messages[-1].hidden
         return messages
 
+    def entering(time: Array, hidden: Array) -> Array:
+        """The hidden state that a hint step begins with."""
+        return hidden if swap is None else swap.hidden_at(time, 0, hidden)
+
     def predict(read: Readout, after: Array) -> Values:
         return prepared.hints(eqx.tree_at(lambda r: r.after, read, after))
 
     def step(carry: Carry, xs):
-        hidden, hints = carry
         time, step_key, forced, patched, patched_aside = xs
+        hidden, hints = entering(time, carry.hidden), carry.hints
+        if swap is not None:
+            hints = swap.hints_at(time, hints)
         if config.attends_to_all:
             support = jnp.bool_(True)
         else:
             support = attention_support(network.encoders.features, {**inputs, **hints})
         support = forced.get("support", jnp.broadcast_to(support, (batch.size, nodes, nodes)))
         read = readout(hints, hidden, hidden)
-        messages = pass_messages(read, hidden, support, forced, patched)
+        messages = pass_messages(read, hidden, support, forced, patched, time)
         after = messages[-1].hidden
         if training and config.dropout_prob > 0:
             after = _dropout(jax.random.fold_in(step_key, 0), config.dropout_prob, after)
         predicted = {**predict(read, after), **forced.get("hints", {})}
         aside = tuple(
-            predict(read, pass_messages(read, hidden, support, forced, patch)[-1].hidden)
+            predict(read, pass_messages(read, hidden, support, forced, patch, time)[-1].hidden)
             for patch in patched_aside
         )
 
@@ -285,7 +297,7 @@ def unroll(
     def step_and_forget(carry, xs):
         running, read = carry
         after, (_, fed, hidden, _, _) = step(running, xs)
-        now = (fed, running[0], hidden)
+        now = (fed, entering(xs[0], running[0]), hidden)
         is_last = xs[0] == last
         kept = jax.tree.map(lambda a, b: jnp.where(_like(is_last, a), a, b), now, read)
         return (after, kept), None
@@ -300,7 +312,7 @@ def unroll(
     def at_last(x: Array) -> Array:
         return x[-1] if all_at_the_end else x[last, sample]
 
-    before = jnp.concatenate([hidden[None], after[:-1]])
+    before = jax.vmap(entering)(xs[0], jnp.concatenate([hidden[None], after[:-1]]))
     read = readout(jax.tree.map(at_last, fed), at_last(before), at_last(after))
     outputs = {**prepared.outputs(read), **replace.get("outputs", {})}
     return Unrolled(outputs, predicted, kept, aside, end)

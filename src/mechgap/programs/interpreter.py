@@ -94,7 +94,7 @@ def interpret(
         taken = take_step(program, known, state)
         if not isinstance(wanted, int) and not _changed(state, taken.state).any():
             break
-        wider = known.support | _along_pointers(program, known, state)
+        wider = known.support | along_pointers(program, known, state)
         for phase, at in zip(program.phases, taken.phases, strict=True):
             seen.append(_seen(program, phase, known, at, wider))
             chains = chains.after(phase, known, at)
@@ -235,7 +235,7 @@ def _seen(program: Program, phase: Phase, given: Given, at: TakenPhase, wider: n
     last = np.where(at.eligible, at.score, -np.inf).argmax(-1)
     best_barred = np.where(barred, at.score, np.inf).argmin(-1)
     compares = any(isinstance(part, Equal) for part in conjuncts(phase.mask))
-    race = _closest(np.where(at.eligible, at.score, np.inf))
+    race = closest(np.where(at.eligible, at.score, np.inf))
     return _Seen(
         senders=at.sender,
         selected=at.anyone,
@@ -249,7 +249,7 @@ def _seen(program: Program, phase: Phase, given: Given, at: TakenPhase, wider: n
     )
 
 
-def _along_pointers(program: Program, given: Given, state: State) -> np.ndarray:
+def along_pointers(program: Program, given: Given, state: State) -> np.ndarray:
     """Who is at either end of a pointer that is a hint."""
     nodes = given.positions.shape[-1]
     found = np.zeros(given.support.shape, bool)
@@ -278,7 +278,7 @@ def _changed(before: State, after: State) -> Bool[np.ndarray, "batch nodes"]:
     return np.any([after[name] != before[name] for name in after], axis=0)
 
 
-def _closest(score: Float[np.ndarray, "batch receivers senders"]) -> Float[np.ndarray, "batch"]:
+def closest(score: Float[np.ndarray, "batch receivers senders"]) -> Float[np.ndarray, "batch"]:
     """Per graph, the smallest difference between a receiver's best and second-best score."""
     if score.shape[-1] < 2:
         return np.full(len(score), np.inf)

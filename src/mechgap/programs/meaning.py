@@ -1,6 +1,6 @@
 """What a step of a graph program means, in NumPy or in JAX, which can jit, vmap and scan it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,19 +46,28 @@ class TakenStep(NamedTuple):
     state: State
 
 
+def unchanged(phase: int, state: State) -> State:
+    """The state before a phase, as it is."""
+    del phase
+    return state
+
+
 def take_step(
     program: Program,
     given: Given,
     state: State,
     xp: Any = np,
     attended: Mapping[int, Any] | None = None,
+    changed: Callable[[int, State], State] = unchanged,
 ) -> TakenStep:
     """Go through all phases and conclude.
 
     `attended` says for some phases whom each node attends to, instead of whom it would select.
+    `changed` is what is made of the state before each phase.
     """
     taken = []
     for i, phase in enumerate(program.phases):
+        state = changed(i, state)
         taken.append(take_phase(phase, given, state, xp, (attended or {}).get(i)))
         state = taken[-1].after
     return TakenStep(tuple(taken), _conclude(program, given, state, xp))

@@ -4,7 +4,7 @@ Arrays are named as dm-clrs names them. Hints have a leading time axis, padded w
 after each sample's true length; pointers are node indices.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -75,3 +75,22 @@ class Batch(eqx.Module):
             {name: value[samples] for name, value in self.outputs.items()},
             self.lengths[samples],
         )
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Graphs of several batches, of one task and one size, as one batch."""
+    first = batches[0]
+    longest = max(batch.max_hints for batch in batches)
+    padded = [batch.pad(longest) for batch in batches]
+
+    def together(which: str, axis: int) -> dict[str, Array]:
+        named = [getattr(batch, which) for batch in padded]
+        return {name: jnp.concatenate([each[name] for each in named], axis) for name in named[0]}
+
+    return Batch(
+        first.task,
+        together("inputs", 0),
+        together("hints", 1),
+        together("outputs", 0),
+        jnp.concatenate([batch.lengths for batch in padded]),
+    )

@@ -247,7 +247,7 @@ def _prediction_error(
     batch = lesson.batch
     total = jnp.zeros((), network.dtype)
     for f in network.task.outputs:
-        error = _error(f, batch.outputs[f.name], predicted.outputs[f.name])
+        error = prediction_errors(f, batch.outputs[f.name], predicted.outputs[f.name])
         if lesson.begin is not None:
             error = jnp.where(_wide(lesson.ending, error), error, 0)
         total += jnp.sum(error) / (counts.samples * _things(error, 1))
@@ -309,7 +309,7 @@ def _changes(feature: Feature, lesson: Lesson) -> Bool[Array, "steps batch ..."]
 
 def _hint_errors(feature: Feature, batch: Batch, predicted: Unrolled) -> Array:
     truth = batch.hints[feature.name][1:]
-    return _error(feature, truth, predicted.hints[feature.name][: truth.shape[0]])
+    return prediction_errors(feature, truth, predicted.hints[feature.name][: truth.shape[0]])
 
 
 def _wide(flags: Bool[Array, "..."], like: Array) -> Bool[Array, "..."]:
@@ -322,7 +322,7 @@ def _things(error: Array, axes: int) -> int:
     return int(np.prod(error.shape[axes:]))
 
 
-def _error(feature: Feature, truth: Array, prediction: Array) -> Array:
+def prediction_errors(feature: Feature, truth: Array, prediction: Array) -> Array:
     """The error of each predicted thing: per node, or per graph for one-of-the-nodes."""
     if feature.type is Type.SCALAR:
         return (prediction - truth) ** 2

@@ -18,6 +18,7 @@ from mechgap.measures.snapshot import Snapshot
 from mechgap.measures.surroundings import Landscape
 from mechgap.report.answer import nearest
 from mechgap.report.attends_by import Panel, colours, panels, receivers_named, title
+from mechgap.report.interchange import scores
 from mechgap.report.landscape import log_loss
 from mechgap.report.measures import known
 from mechgap.report.style import SERIES
@@ -45,6 +46,8 @@ def charts(
         found["internal"] = scatter(results, "misplaced")
         found["parts"] = parts_by_seed(results)
         found["gap"] = parts_over_time(results)
+        if any(row.interchange for row in results.networks):
+            found["computes"] = attends_and_computes(results)
         if any(s.which == "step" and s.deep for s in snapshots):
             found["along"] = along_training(results, snapshots)
     if len(results.seeds) > 2:
@@ -54,6 +57,40 @@ def charts(
     if decompiled is not None and (drawn := panels(decompiled)):
         found["attends"] = attends_by(drawn)
     return {name: figure.to_plotly_json() for name, figure in found.items()}
+
+
+def attends_and_computes(results: Results) -> go.Figure:
+    """Every network by how far it attends as a mechanism does, and computes what it computes."""
+    figure = go.Figure()
+    for number, mechanism in enumerate(results.mechanisms):
+        found = scores(results, mechanism)
+        for kind, colour, symbol in (
+            ("seed", _LEARNED, ("circle", "diamond")[number % 2]),
+            ("compiled", _COMPILED, "square"),
+            ("untrained", _GREY, "x"),
+        ):
+            some = [each for each in found if each[0].startswith(kind)]
+            if not some:
+                continue
+            names, x, y = zip(*some, strict=True)
+            figure.add_scatter(
+                x=100 * np.array(x),
+                y=100 * np.array(y),
+                mode="markers",
+                marker={"color": colour, "symbol": symbol, "size": 10, "opacity": 0.8},
+                name=f"{'learned' if kind == 'seed' else kind}, {mechanism}",
+                text=names,
+                hovertemplate="%{text}: attends %{x:.1f} %, computes %{y:.1f} %<extra></extra>",
+            )
+    for edge in (
+        {"x0": 50, "x1": 50, "y0": 0, "y1": 100},
+        {"x0": 0, "x1": 100, "y0": 50, "y1": 50},
+    ):
+        figure.add_shape(type="line", line={"color": _GREY, "width": 1, "dash": "dot"}, **edge)
+    figure.update_xaxes(title="attends like it: agreement on updated nodes (%)", range=[-4, 104])
+    figure.update_yaxes(title="computes like it: interchanges that follow (%)", range=[-4, 104])
+    figure.update_layout(height=460)
+    return figure
 
 
 def surfaces(landscape: Landscape) -> go.Figure:

@@ -30,6 +30,9 @@ from mechgap.training.store import MetricRow, Store, write_file
 _CAPTIONS = {
     "internal": "Accuracy against misplaced attention on the nodes that the mechanism updates: "
     "attention on nobody whom a correct run could have chosen. Bars: 95 % intervals over graphs.",
+    "computes": "Every network twice: does it attend as the mechanism does, and does it compute "
+    "what that computes? Up, the mean over the mechanism's variables of the cases in which the "
+    "network follows when one variable is put from one run into another.",
     "external": "Accuracy against the share of the trace that is predicted within the margins.",
     "parts": "What the paper's gap (tv over all rows) is made of. Updated rows: the algorithm "
     "changes the node's state by whom it attends to. Unchanged: it attends to another node and the "
@@ -96,6 +99,10 @@ def page(
         _section("What the gap is made of", _figures(drawn, "parts", "gap")),
         _resource("player.html") if shown and shown["mechanisms"] else "",
         _section("Does it use what it attends to?", tables.causal(results)),
+        _section(
+            "Does it compute what the program computes?",
+            _figures(drawn, "computes") + tables.interchanges(results),
+        ),
         _section("Then what is it running?", decompiled(found, recipe.mechanisms) if found else ""),
         "<h2>Accuracy and faithfulness</h2>",
         f'<div class="pair">{_figures(drawn, "internal", "external")}</div>',

@@ -9,6 +9,7 @@ from mechgap.measures.internal import ROWS
 from mechgap.measures.results import Results
 from mechgap.measures.snapshot import Snapshot
 from mechgap.measures.solutions import FORMS
+from mechgap.report import interchange
 from mechgap.report.answer import nearest
 from mechgap.report.measures import (
     CORRELATION_COLUMNS,
@@ -166,3 +167,17 @@ def causal(results: Results) -> str:
         f"of what could be lost. The compiled network, given a learned network's attention: {given}"
     )
     return "".join(parts) + f'<p class="quiet">{escape(note)}</p>'
+
+
+def interchanges(results: Results) -> str:
+    """How far networks compute what mechanisms compute, variable by variable."""
+    found = [(f"{variable}, {name}", cells) for variable, name, cells in interchange.rows(results)]
+    if not found:
+        return ""
+    silent = "".join(
+        f" Nothing follows from {', '.join(names)} of {mechanism} that is not decided again in "
+        "every step."
+        for mechanism, names in interchange.without_cases(results).items()
+    )
+    note = f'<p class="quiet">{escape(interchange.NOTE + silent)}</p>'
+    return table(["", *interchange.COLUMNS], found) + note

@@ -1,0 +1,1 @@
+"""Does a network compute what a program computes? Interchange interventions."""

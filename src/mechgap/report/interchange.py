@@ -1,0 +1,115 @@
+"""Interchange interventions as rows: variable by variable, the networks beside their yardsticks."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from mechgap.measures.interchange.agreement import Agreement
+from mechgap.measures.interchange.measure import Carried, Interchange, score
+from mechgap.measures.results import NetworkMeasures, Results
+from mechgap.report.measures import WIDE, people, percent
+
+COLUMNS = (
+    "directions",
+    "outputs follow",
+    "next hints follow",
+    "outputs, 64 nodes",
+    "random directions",
+    "of another node",
+    "whole state",
+)
+LEARNED = "learned"
+NOTE = (
+    "One variable of the program is put from one run into another at one node, and both go on. "
+    "Follow: cases in which the network then answers as the program does, wherever that makes a "
+    "difference (test cases on graphs of 16 nodes). Directions: how much of the hidden state is "
+    "put in, found on other cases; hints that say the variable are put in, too. Beside it, about "
+    "outputs (of hints, where no output changes): as many random directions; the same directions "
+    "from another node of the source run; and all of the node's state. An untrained network has "
+    "its directions sought in the same way."
+)
+
+
+def show_interchange(results: Results) -> None:
+    """Print the table, if variables were interchanged."""
+    found = list(rows(results))
+    if not found:
+        return
+    table = Table("does it compute …", "", *COLUMNS, box=None, padding=(0, 2, 0, 0))
+    for variable, name, cells in found:
+        table.add_row(variable, name, *cells)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=WIDE)
+    console.print()
+    console.print(table)
+
+
+def interchanged(results: Results) -> dict[str, list[NetworkMeasures]]:
+    """Learned networks and yardsticks whose variables were interchanged."""
+    asked = {
+        name: [row for row in rows if row.interchange]
+        for name, rows in people(results, LEARNED).items()
+    }
+    return {name: rows for name, rows in asked.items() if rows}
+
+
+def rows(results: Results) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Mechanism and variable, who, and the cells of `COLUMNS`."""
+    everyone = interchanged(results)
+    for mechanism in results.mechanisms:
+        for variable in _variables(mechanism, everyone):
+            for name, asked in everyone.items():
+                found = [m.interchange[mechanism] for m in asked if mechanism in m.interchange]
+                each = [i.variables[variable] for i in found if variable in i.variables]
+                if each:
+                    yield f"{mechanism}: {variable}", name, _cells(each)
+
+
+def without_cases(results: Results) -> dict[str, tuple[str, ...]]:
+    """By mechanism, the variables of which nothing follows."""
+    found = [m.interchange for rows in interchanged(results).values() for m in rows]
+    return {name: i.without_cases for each in found for name, i in each.items() if i.without_cases}
+
+
+def scores(results: Results, mechanism: str) -> list[tuple[str, float, float]]:
+    """Of each network: who it is, its agreement with a mechanism, and its interchange score."""
+    everyone = {f"seed {seed}": row for seed, row in results.seeds.items()}
+    everyone |= {name: results.yardsticks[name] for name in ("untrained", "compiled")
+                 if name in results.yardsticks}  # fmt: skip
+    return [
+        (name, row.gaps["test"][mechanism].agreement, row.interchange[mechanism].score)
+        for name, row in everyone.items()
+        if mechanism in row.interchange
+    ]
+
+
+def _variables(mechanism: str, everyone: dict[str, list[NetworkMeasures]]) -> list[str]:
+    of_it: list[Interchange] = [
+        m.interchange[mechanism]
+        for asked in everyone.values()
+        for m in asked
+        if mechanism in m.interchange
+    ]
+    return list(dict.fromkeys(name for found in of_it for name in found.variables))
+
+
+def _cells(each: Sequence[Carried]) -> list[str]:
+    dimensions = f"{np.median([c.dimensions for c in each]):.0f}"
+    return [
+        dimensions,
+        percent([c.small.outputs.follows for c in each]),
+        percent([c.small.hints.follows for c in each]),
+        percent([c.large.outputs.follows for c in each if c.large is not None]),
+        *(
+            percent([_beside(c, getattr(c, k)) for c in each])
+            for k in ("random", "shuffled", "whole")
+        ),
+    ]
+
+
+def _beside(carried: Carried, yardstick: Agreement) -> float:
+    """A yardstick's score, about what the variable's own score is about."""
+    return score(yardstick) if carried.small.outputs.cases else yardstick.hints.follows

@@ -1,0 +1,202 @@
+"""Interchange interventions: exact in compiled networks, near chance where nothing is carried."""
+
+from functools import cache
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mechgap import InvalidInput
+from mechgap.calls import measure
+from mechgap.compiler.compile import compile_program
+from mechgap.compiler.domain import Domain
+from mechgap.compiler.target import TARGETS
+from mechgap.measures.interchange import measure as measuring
+from mechgap.measures.interchange.agreement import agreement, at_moment, interchanged
+from mechgap.measures.interchange.alignment import (
+    aligned,
+    layout_part,
+    part_of,
+    random_directions,
+)
+from mechgap.measures.interchange.cases import draw_cases, moments_of
+from mechgap.measures.interchange.measure import interchange
+from mechgap.measures.results import load_results
+from mechgap.measures.run import measure_interchange
+from mechgap.network.network import Network, unroll
+from mechgap.programs.library import LIBRARY
+from mechgap.programs.posing import posed
+from mechgap.training.train import Stopped
+from untrained_runs import untrained_run
+
+NODES, CASES = 7, 16
+TARGET = {
+    **dict.fromkeys(LIBRARY, "general"),
+    "bfs": "stock-ln",
+    "dfs": "stock-ln",
+    "dfs_parent": "stock",
+    "topological_sort": "paper",
+    **dict.fromkeys(("dijkstra", "mst_prim", "dfs_full"), "full"),
+}
+SILENT = {
+    "bfs_parent": {"pi"},
+    "bellman_ford": {"pi"},
+    "strongest_neighbour": {"pi"},
+    "dfs": {"s_prev", "u", "here", "rooted"},
+    "dfs_parent": {"s_prev", "u", "here", "rooted"},
+    "dfs_full": {"s_prev", "u", "v", "here", "rooted", "highest"},
+    "topological_sort": {"u", "here", "rooted", "tail"},
+    "topological_sort_parent": {"u", "here", "rooted", "tail"},
+    "dijkstra": {"u"},
+    "mst_prim": {"u"},
+}
+"""Variables that every step sets anew from others, before anybody reads them."""
+
+
+@cache
+def drawn(name, variable, wanted=CASES, seed=1):
+    program = LIBRARY[name]
+    return draw_cases(program, posed(program), variable, wanted=wanted, nodes=NODES, seed=seed)
+
+
+@cache
+def compiled(name, target, hidden_size=128):
+    program = LIBRARY[name]
+    domain = Domain.regular(program, NODES)
+    return compile_program(program, TARGETS[target], domain, hidden_size=hidden_size)
+
+
+def check_all_variables(name, target):
+    """Every variable of a compiled network carries what the program says it does."""
+    found, silent = compiled(name, target), set()
+    for variable in LIBRARY[name].components:
+        cases = drawn(name, variable)
+        if cases is None:
+            silent.add(variable)
+            continue
+        held = at_moment(found.network, cases)
+        share = agreement(found.network, cases, held, layout_part(found, variable))
+        for each in (share.outputs, share.hints):
+            assert not each.cases or (each.follows, each.keeps) == (1.0, 0.0), variable
+        assert share.outputs.cases + share.hints.cases > 0
+    assert silent == SILENT.get(name, set())
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_compiled_networks_follow_in_every_variable(name):
+    check_all_variables(name, TARGET[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LIBRARY)
+@pytest.mark.parametrize("target", TARGETS)
+def test_compiled_networks_follow_in_every_target(name, target):
+    try:
+        compiled(name, target)
+    except InvalidInput:
+        pytest.skip(f"{name} does not compile for {target}")
+    check_all_variables(name, target)
+
+
+def test_only_what_a_variable_needs_is_put_in():
+    """With no part of the state and no hint the run is the base run's own, bit for bit."""
+    network, cases = compiled("bfs", "general").network, drawn("bfs", "pi")
+    nothing = eqx.tree_at(lambda c: c.fed, cases, {name: jnp.bool_(False) for name in cases.fed})
+    hidden = network.config.hidden_size
+    swapped = interchanged(network, nothing, at_moment(network, cases), jnp.zeros((hidden, hidden)))
+    own = unroll(network, cases.base, training=False)
+    assert all(np.array_equal(own.outputs[n], swapped.outputs[n]) for n in own.outputs)
+    assert all(np.array_equal(own.hints[n], swapped.hints[n]) for n in own.hints)
+
+
+def test_a_variable_is_not_carried_elsewhere():
+    """By chance, or by the part of another variable, hardly any case follows."""
+    found, cases = compiled("bfs", "general"), drawn("bfs", "pi", 128)
+    network, hidden = found.network, found.network.config.hidden_size
+    held = at_moment(network, cases)
+    anyhow = part_of(random_directions(jax.random.key(0), hidden, 2), 2)
+    for part in (anyhow, layout_part(found, "visit")):
+        assert agreement(network, cases, held, part).outputs.follows < 0.1
+
+
+def test_the_search_finds_what_the_layout_says():
+    """In a compiled network, on cases that it was not fitted to, and not in an untrained one."""
+    network = compiled("bfs", "general", 32).network
+    cases, others = drawn("bfs", "pi", 256), drawn("bfs", "pi", 128, seed=2)
+    untrained = Network.initial("bfs", jax.random.key(3), network.config)
+    follows = []
+    for each in (network, untrained):
+        directions = aligned(each, cases, at_moment(each, cases), (1, 2, 4), jax.random.key(1))
+        assert np.allclose(directions.T @ directions, np.eye(4), atol=1e-5)
+        part = part_of(directions, 4)
+        follows.append(agreement(each, others, at_moment(each, others), part).outputs.follows)
+    assert follows[0] > 0.95
+    assert follows[1] < 0.5
+
+
+def test_moments_are_those_at_which_a_variable_is_needed():
+    dfs = LIBRARY["dfs"]
+    assert moments_of(dfs, dfs.components["color"]) == (0,)  # fed back
+    assert moments_of(dfs, dfs.components["found"]) == (2,)  # set by one phase for the next
+    assert 0 in moments_of(dfs, dfs.components["finished"])  # read when the next step begins
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Fewer cases than a percentage needs."""
+    fewer = {"FITTED": 16, "CHOSEN": 16, "SCORED": 16, "SCORED_LARGE": 4, "LARGE": 12}
+    for name, value in fewer.items():
+        monkeypatch.setattr(measuring, name, value)
+    measuring.sets_of.cache_clear()
+    yield
+    measuring.sets_of.cache_clear()
+
+
+@pytest.mark.usefixtures("few")
+def test_a_run_is_measured_seed_by_seed_and_gone_on_with(tmp_path):
+    folder = untrained_run(tmp_path / "run", seeds=(0, 1), use_ln=False)
+    measure(folder)
+
+    def stop(what, done, _):
+        if (what, done) == ("interchange", 1):
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        measure_interchange(folder, dimensions=(1, 2), tell=stop)
+    first = load_results(folder)
+    assert [bool(row.interchange) for row in first.networks] == [True, False]
+    results = measure(folder, causal=True)
+    assert load_results(folder).to_json() == results.to_json()
+    assert results.seeds[0].interchange == first.seeds[0].interchange  # not sought again
+    found = results.seeds[1].interchange
+    assert found.keys() == {"bfs", "bfs_parent"}
+    assert found["bfs"].variables.keys() == {"visit", "pi"}
+    assert set(found["bfs"].variables["pi"].curve) == {0, 1, 2, 4}
+    assert results.yardsticks["compiled"].interchange["bfs"].score == 1.0
+    assert results.yardsticks["untrained"].interchange["bfs"].score < 0.5
+    # Measured again it keeps what is known of the same networks.
+    again = measure(folder)
+    assert again.seeds[1].interchange == found
+
+
+@pytest.mark.parametrize(
+    ("more", "dimensions", "said"),
+    [
+        ({}, (1, 5), r"from 1 to the hidden size, 4; got 1, 5"),
+        ({}, (), r"got none"),
+        ({"nb_msg_passing_steps": 3}, None, r"bfs selects 1 times .* 3 times.*--nb-msg-passing"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_any_work(tmp_path, more, dimensions, said):
+    folder = untrained_run(tmp_path / "run", seeds=(0,), **more)
+    with pytest.raises(InvalidInput, match=said):
+        measure(folder, causal=True, dimensions=dimensions)
+    assert not (folder / "measures.json").exists()
+
+
+def test_a_network_without_the_programs_phases_is_refused():
+    network = Network.initial("dfs", jax.random.key(0))
+    with pytest.raises(InvalidInput, match="dfs selects 3 times"):
+        interchange(network, LIBRARY["dfs"])
