@@ -6,8 +6,9 @@
        were found select the same sender as the program, in every row and phase that counts, on
        1,000 held-out graphs of 16 nodes and as many of 64 (64 where traces are long). To the letter
        means: they also read the same.
-    b  Random programs of the language. Where one does not come back: is it that no word says what
-       it reads, or has the search missed it?
+    b  Random programs of the language, those whose networks are certified on enough of the graphs.
+       Where one does not come back: is it that no word says what it reads, or has the search missed
+       it?
     c  What was found in a and b, compiled again for the same target: do both networks say the same
        on held-out graphs that lie inside both certificates?
     d  Controls, in which a claim (a program or a soft form) is false. Untrained networks, and

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 from unittest.mock import patch
 
+import jax.numpy as jnp
 import numpy as np
 
 import mechgap.decompiler.decompile as decompiler
@@ -16,7 +17,7 @@ from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS, Target
 from mechgap.decompiler.decompile import Decompiled, decompile
-from mechgap.decompiler.graphs import LARGE, SMALL, Graphs, graphs_for
+from mechgap.decompiler.graphs import FEWEST, LARGE, SMALL, Graphs, graphs_for
 from mechgap.decompiler.watched import Watched, watched
 from mechgap.errors import InvalidInput
 from mechgap.network.network import Network
@@ -132,6 +133,26 @@ def compiled_for(program: Program, target: Target) -> Compiled:
     return compile_program(program, target, Domain.regular(program, max(sizes_of(target))))
 
 
+def certified(compiled: Compiled) -> Graphs:
+    """Graphs to decompile a network on, inside its certificate: elsewhere it is not the program.
+
+    Raises:
+        InvalidInput: there are too few.
+    """
+
+    def inside(batch: Batch) -> Batch:
+        outside = np.any(list(compiled.outside(batch).values()), axis=0)
+        if (kept := np.flatnonzero(~outside)).size < FEWEST:
+            raise InvalidInput(
+                f"{compiled.program.name} needs {FEWEST} graphs of {batch.nodes} nodes inside its "
+                f"certificate; {kept.size} of {batch.size} are"
+            )
+        return batch[jnp.asarray(kept)].trim()
+
+    drawn = graphs_for(posed(compiled.program), *sizes_of(compiled.target))
+    return Graphs(inside(drawn.fit), inside(drawn.held_out), inside(drawn.test))
+
+
 class Timed(NamedTuple):
     """What was found, how long it took, and how much of that the search for rules."""
 
@@ -162,7 +183,7 @@ def round_trip(
 ) -> RoundTrip:
     """Compile, hide, decompile and compare; on fewer graphs if told."""
     compiled = compiled_for(program, target)
-    given = graphs_for(posed(program), *sizes_of(target))
+    given = certified(compiled)
     alike, active = network_is_program(compiled, given.fit)
     row = RoundTrip(
         program.name,
@@ -237,12 +258,21 @@ def _compiles(program: Program, target: Target) -> bool:
     return True
 
 
+def _can_be_hidden(program: Program, target: Target) -> bool:
+    """Whether it compiles, and its network is the program on enough graphs."""
+    try:
+        certified(compiled_for(program, target))
+    except InvalidInput:
+        return False
+    return True
+
+
 def random_pairs(first: int) -> Iterator[tuple[int, Program, Target]]:
-    """Random programs from a seed on, each in the first target that takes it."""
+    """Random programs from a seed on, each in the first target in which it can be hidden."""
     seed = first
     while True:
         program = random_of(seed)
-        target = next((TARGETS[t] for t in PREFERRED if _compiles(program, TARGETS[t])), None)
+        target = next((TARGETS[t] for t in PREFERRED if _can_be_hidden(program, TARGETS[t])), None)
         if target is not None:
             yield seed, program, target
         seed += 1

@@ -17,6 +17,7 @@ from mechgap.decompiler.watched import watched
 from mechgap.errors import InvalidInput
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
+from mechgap.network.trace import run
 from mechgap.programs.interpreter import interpret
 from mechgap.programs.library import LIBRARY
 from mechgap.tasks.specs import Stage, get_task
@@ -98,6 +99,22 @@ def test_shuffled_attention_gets_no_program(compiled, graphs):
     assert told.claim == "none"
     assert max(told.phases[0].agreement.values()) < 0.7
     assert told.verdict.startswith("no program of up to")
+
+
+def test_attention_along_pointers_that_are_fed_back_is_seen():
+    """In topological sort a finished node looks at the next in the list, mostly no neighbour."""
+    network = compile("topological_sort", "general", 8).network
+    batch = graphs_for(network.task, 8, 8).fit
+    attention = np.asarray(run(network, batch).attention).mean(2)
+    inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
+    senders = interpret(LIBRARY["topological_sort"], inputs, batch.steps).senders
+    beyond = 0
+    for phase, seen in enumerate(watched(batch, attention)):
+        expected = senders[3 * seen.scenes.step + phase, seen.scenes.graph]
+        assert np.array_equal(seen.strongest, expected)
+        in_sight = np.take_along_axis(seen.scenes.support, expected[..., None], -1)
+        beyond += int((~in_sight).sum())
+    assert beyond > 0
 
 
 def test_every_head_is_told(graphs):

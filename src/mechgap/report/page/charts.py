@@ -89,7 +89,7 @@ def attends_and_computes(results: Results) -> go.Figure:
         figure.add_shape(type="line", line={"color": _GREY, "width": 1, "dash": "dot"}, **edge)
     figure.update_xaxes(title="attends like it: agreement on updated nodes (%)", range=[-4, 104])
     figure.update_yaxes(title="computes like it: interchanges that follow (%)", range=[-4, 104])
-    figure.update_layout(height=460)
+    figure.update_layout(height=420, margin={"t": 20})
     return figure
 
 
