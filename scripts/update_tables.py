@@ -229,6 +229,8 @@ def taught() -> str:
         "fewer steps: attention and signals": "dfs_windows_taught",
         "the same, by `dfs`": "dfs_windows_taught_dfs",
         "the same, with Adam": "dfs_windows_taught_adam",
+        "the same, on dense graphs alone": "dfs_windows_taught_er",
+        "the same, without the worst node": "dfs_windows_taught_means",
         "the same, for the first 2,000 steps": "dfs_windows_taught_until_2000",
     }
     sets = [f"{kind}-{nodes}" for kind in ("er", "er-sparse") for nodes in (16, 32, 64)]

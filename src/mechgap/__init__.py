@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mechgap.calls import compile as compile
+    from mechgap.calls import counterexamples as counterexamples
     from mechgap.calls import decompile as decompile
     from mechgap.calls import measure as measure
     from mechgap.calls import train as train
@@ -66,6 +67,7 @@ _HOME = {
     "train": "calls",
     "Run": "training.run",
     "measure": "calls",
+    "counterexamples": "calls",
     "decompile": "calls",
     "Results": "measures.results",
     "gap": "experiments.gap",

@@ -20,6 +20,8 @@ from mechgap.decompiler.population import DecompiledRun, decompile_run
 from mechgap.errors import InvalidInput
 from mechgap.experiments.gap import measured_run
 from mechgap.experiments.training import train_recipe
+from mechgap.measures.counterexamples import SearchedRun
+from mechgap.measures.counterexamples import counterexamples as search_run
 from mechgap.measures.elsewhere import other_graphs, own_graphs
 from mechgap.measures.external import Margins
 from mechgap.measures.results import Results
@@ -123,6 +125,28 @@ def measure(
         measured_run(found.folder, tell, which=which)
         return measure_interchange(found.folder, which, dimensions=dimensions, tell=tell)
     return measure_run(found.folder, which, elsewhere=elsewhere, margins=margins, tell=tell)
+
+
+def counterexamples(
+    run: Run | Path | str,
+    which: str = "best",
+    *,
+    max_nodes: int | None = None,
+    progress: Tell | Watcher | None = None,
+) -> SearchedRun:
+    """Find the smallest graph on which each network of a run is wrong, and write it there.
+
+    Args:
+        run: The run, or its folder.
+        which: `best` (by validation) or `last` parameters.
+        max_nodes: Up to this size all graphs are tried.
+        progress: Is told how it goes.
+
+    Raises:
+        InvalidInput: there are too many graphs of that size, or no networks to try them on.
+    """
+    found = run if isinstance(run, Run) else Run.open(run)
+    return search_run(found, which, max_nodes, tell=watching(progress).tell)
 
 
 def compile(

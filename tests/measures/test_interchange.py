@@ -21,7 +21,7 @@ from mechgap.measures.interchange.alignment import (
     part_of,
     random_directions,
 )
-from mechgap.measures.interchange.cases import draw_cases, moments_of
+from mechgap.measures.interchange.cases import Cases, draw_cases, moments_of
 from mechgap.measures.interchange.measure import interchange
 from mechgap.measures.results import load_results
 from mechgap.measures.run import measure_interchange
@@ -59,6 +59,12 @@ SILENT = {
 def drawn(name, variable, wanted=CASES, seed=1):
     program = LIBRARY[name]
     return draw_cases(program, posed(program), variable, wanted=wanted, nodes=NODES, seed=seed)
+
+
+def some(name, variable, wanted=CASES, seed=1) -> Cases:
+    cases = drawn(name, variable, wanted, seed)
+    assert cases is not None
+    return cases
 
 
 @cache
@@ -102,7 +108,7 @@ def test_compiled_networks_follow_in_every_target(name, target):
 
 def test_only_what_a_variable_needs_is_put_in():
     """With no part of the state and no hint the run is the base run's own, bit for bit."""
-    network, cases = compiled("bfs", "general").network, drawn("bfs", "pi")
+    network, cases = compiled("bfs", "general").network, some("bfs", "pi")
     nothing = eqx.tree_at(lambda c: c.fed, cases, {name: jnp.bool_(False) for name in cases.fed})
     hidden = network.config.hidden_size
     swapped = interchanged(network, nothing, at_moment(network, cases), jnp.zeros((hidden, hidden)))
@@ -113,7 +119,7 @@ def test_only_what_a_variable_needs_is_put_in():
 
 def test_a_variable_is_not_carried_elsewhere():
     """By chance, or by the part of another variable, hardly any case follows."""
-    found, cases = compiled("bfs", "general"), drawn("bfs", "pi", 128)
+    found, cases = compiled("bfs", "general"), some("bfs", "pi", 128)
     network, hidden = found.network, found.network.config.hidden_size
     held = at_moment(network, cases)
     anyhow = part_of(random_directions(jax.random.key(0), hidden, 2), 2)
@@ -124,7 +130,7 @@ def test_a_variable_is_not_carried_elsewhere():
 def test_the_search_finds_what_the_layout_says():
     """In a compiled network, on cases that it was not fitted to, and not in an untrained one."""
     network = compiled("bfs", "general", 32).network
-    cases, others = drawn("bfs", "pi", 256), drawn("bfs", "pi", 128, seed=2)
+    cases, others = some("bfs", "pi", 256), some("bfs", "pi", 128, seed=2)
     untrained = Network.initial("bfs", jax.random.key(3), network.config)
     follows = []
     for each in (network, untrained):

@@ -5,6 +5,7 @@ import sys
 import typer
 
 from mechgap.cli import (
+    counterexample,
     decompile,
     gap,
     landscape,
@@ -21,6 +22,7 @@ from mechgap.errors import InvalidInput
 
 __all__ = [
     "app",
+    "counterexample",
     "decompile",
     "gap",
     "landscape",

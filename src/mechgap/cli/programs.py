@@ -1,13 +1,17 @@
 """`mechgap programs`, `compile`, `verify` and `show`."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mechgap.cli.app import AsJson, app, check_seed
 from mechgap.errors import InvalidInput, unknown
+
+if TYPE_CHECKING:
+    from mechgap.compiler.compile import Compiled
 
 _PROGRAM = typer.Argument(
     help="A program of the library (see `mechgap programs`), or FILE.py:NAME. A program file "
@@ -152,6 +156,12 @@ def verify_command(
         str | None,
         typer.Option(help="test or validation: CLRS-30's own graphs instead of new ones."),
     ] = None,
+    exhaustive: Annotated[
+        int | None,
+        typer.Option(
+            help="Every graph of up to so many nodes, from every source, in place of new ones."
+        ),
+    ] = None,
     dtype: DType = "float32",
     simplify_decoders: Annotated[
         bool, typer.Option("--simplify-decoders", help="The paper's pointer decoder.")
@@ -171,6 +181,15 @@ def verify_command(
     if nodes not in (None, size):
         raise InvalidInput(f"the official {official} graphs have {size} nodes; got --nodes {nodes}")
     check_seed(seed)
+    if exhaustive is not None:
+        if official is not None or nodes is not None:
+            raise InvalidInput("--exhaustive is in place of --official and --nodes: give it alone")
+        _verify_every_graph(
+            lambda n: _compiled(program, target, n, hidden_size, dtype, simplify_decoders),
+            exhaustive,
+            as_json,
+        )
+        return
     compiled = _compiled(program, target, size, hidden_size, dtype, simplify_decoders)
     from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
     from mechgap.tasks.official import official as official_set
@@ -187,6 +206,25 @@ def verify_command(
 
         show(verification_view(compiled, found))
     raise typer.Exit(0 if found.exact else 1)
+
+
+def _verify_every_graph(
+    compiled_for: Callable[[int], "Compiled"], most: int, as_json: bool
+) -> None:
+    """Tell of each size as soon as it is done."""
+    from mechgap.compiler.exhaustive import exhaustive
+    from mechgap.typed import plain
+
+    if most < 1:
+        raise InvalidInput(f"exhaustive must be at least 1 node; got {most}")
+    found = []
+    for each in exhaustive(compiled_for, most):
+        found.append(each)
+        if not as_json:
+            print(each.sentence, flush=True)
+    if as_json:
+        print(json.dumps([plain(each) for each in found]))
+    raise typer.Exit(0 if all(each.exact for each in found) else 1)
 
 
 @app.command("show")

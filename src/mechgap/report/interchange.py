@@ -27,9 +27,9 @@ NOTE = (
     "difference (test cases on graphs of 16 nodes). Directions: how much of the hidden state is "
     "put in, found on other cases; hints that say the variable are put in, too. Beside it, about "
     "outputs (of hints, where no output changes): as many random directions; the same directions "
-    "from another node of the source run; and all of the node's state. Where hints alone say the variable, "
-    "as in compiled networks, random directions follow too. An untrained network has "
-    "its directions sought in the same way."
+    "from another node of the source run; and all of the node's state. Where hints alone say the "
+    "variable, as in compiled networks, random directions follow too. An untrained network has its "
+    "directions sought in the same way."
 )
 
 

@@ -1,0 +1,100 @@
+"""The smallest wrong graph of every seed of a run, and the file that says so."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from mechgap.errors import InvalidInput, unknown
+from mechgap.measures.counterexample import Searched, smallest_wrong
+from mechgap.tasks.enumerated import check_enumerable, largest_within
+from mechgap.training.run import Run
+from mechgap.training.store import write_file
+from mechgap.training.train import Tell
+from mechgap.typed import plain, typed
+
+FILE = "counterexamples.json"
+ASKED = 200_000
+"""If nobody says otherwise all graphs of a size are tried if they are no more than these."""
+
+
+@dataclass(frozen=True)
+class SearchedRun:
+    """What was found about every seed."""
+
+    task: str
+    parameters: str
+    """Of each seed: best (by validation) or last."""
+    max_nodes: int
+    seeds: Mapping[int, Searched]
+
+    ALSO_TOLD: ClassVar = ("right_on_all",)
+
+    @property
+    def right_on_all(self) -> int:
+        """How many seeds are right on all graphs up to `max_nodes`."""
+        return sum(self.max_nodes in s.all_of and (s.found is None or bool(s.tried))
+                   for s in self.seeds.values())  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """As in its file."""
+        return plain(self)
+
+    @staticmethod
+    def load(folder: Path) -> "SearchedRun | None":
+        """What was written into a run; None if nothing was."""
+        path = folder / FILE
+        if not path.exists():
+            return None
+        try:
+            return typed(SearchedRun, json.loads(path.read_text()))
+        except (OSError, ValueError, KeyError, InvalidInput) as error:
+            raise InvalidInput(
+                f"'{path}' cannot be read ({error}). Delete it, and run: mechgap counterexample "
+                f"{folder}"
+            ) from error
+
+
+def counterexamples(
+    run: Run, which: str = "best", max_nodes: int | None = None, tell: Tell = lambda *_: None
+) -> SearchedRun:
+    """Search for the smallest graph on which each finished seed of a run is wrong.
+
+    It is written into the run's folder seed by seed: the same call goes on where it was stopped.
+
+    Args:
+        run: The run.
+        which: `best` (by validation) or `last` parameters.
+        max_nodes: Up to this size all graphs are tried; if not given, as many as `ASKED` allows.
+        tell: Is told how it goes.
+
+    Raises:
+        InvalidInput: there are too many graphs of that size, no finished seed, or networks that run
+            at one size only.
+    """
+    if which not in {"best", "last"}:
+        raise unknown("kind of parameters", which, ["best", "last"])
+    recipe = run.recipe
+    if recipe.use_pre_att_bias:
+        raise InvalidInput(
+            "networks with a pre-attention bias run at one size only: there are no smaller graphs"
+        )
+    most = largest_within(recipe.posed, ASKED) if max_nodes is None else max_nodes
+    check_enumerable(recipe.posed, most)
+    finished = [row.seed for row in run.finished]
+    if not finished:
+        raise InvalidInput(f"'{run.folder}' has no finished seeds. Go on training")
+    found = SearchedRun.load(run.folder)
+    if found is None or (found.parameters, found.max_nodes) != (which, most):
+        found = SearchedRun(recipe.task, which, most, {})
+    to_do = [seed for seed in finished if seed not in found.seeds]
+    mechanism = next(iter(recipe.mechanisms), None)
+    for done, seed in enumerate(to_do):
+        tell("seeds", done, len(to_do))
+        searched = smallest_wrong(run.network(seed, which), recipe.posed, most, mechanism)
+        found = replace(found, seeds=dict(sorted({**found.seeds, seed: searched}.items())))
+        text = json.dumps(found.to_json(), indent=1, allow_nan=False)
+        write_file(run.folder / FILE, (text + "\n").encode())
+    tell("seeds", len(to_do), len(to_do))
+    return found
