@@ -64,6 +64,7 @@ def measure(
     """
     from mechgap import calls
     from mechgap.measures.external import Margins
+    from mechgap.report.failing import show_failing
     from mechgap.report.interchange import show_interchange
     from mechgap.report.measures import show_measures
 
@@ -84,6 +85,7 @@ def measure(
         print(json.dumps(results.to_json()))
     else:
         show_measures(results, results.folder(folder))
+        show_failing(results)
         show_interchange(results)
 
 

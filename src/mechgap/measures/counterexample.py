@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mechgap.measures.foiled import answer_of
+from mechgap.measures.foiled import answer_of, true_answer
 from mechgap.network.network import Network
 from mechgap.network.trace import outputs, run
 from mechgap.programs.interpreter import interpret
@@ -265,7 +265,7 @@ def _told(network: Network, batch: Batch, at: int, mechanism: Program | None) ->
     wrong = []
     for feature in task.outputs:
         said = np.asarray(answer_of(feature, trace.outputs[feature.name]))[0]
-        true = np.asarray(_true(feature, one.outputs[feature.name]))[0]
+        true = np.asarray(true_answer(feature, one.outputs[feature.name]))[0]
         wrong += [
             WrongAnswer(feature.name, int(i), float(said[i]), float(true[i]))
             for i in np.flatnonzero(np.abs(said - true) > _tolerance(feature))
@@ -286,7 +286,7 @@ def _went_wrong(network: Network, one: Batch, mechanism: Program | None) -> Went
         if not told or feature.name in unclaimed or feature.name not in trace.hints:
             continue
         said = np.asarray(answer_of(feature, trace.hints[feature.name]))[:steps, 0]
-        true = np.asarray(_true(feature, one.hints[feature.name]))[1 : steps + 1, 0]
+        true = np.asarray(true_answer(feature, one.hints[feature.name]))[1 : steps + 1, 0]
         places = np.argwhere(said != true)
         if places.size and (first is None or places[0][0] < first[0]):
             first = int(places[0][0]), feature.name, int(places[0][1])
@@ -303,10 +303,6 @@ def _went_wrong(network: Network, one: Batch, mechanism: Program | None) -> Went
         senders = interpret(mechanism, inputs, one.steps).senders[step * phases :][:phases]
         exact = tuple(map(int, senders[:, 0, node]))
     return WentWrong(step, hint, node, tuple(map(int, attended)), exact)
-
-
-def _true(feature: Feature, value: Array) -> Array:
-    return jnp.argmax(value, axis=-1) if feature.type is Type.CATEGORICAL else value
 
 
 def _tolerance(feature: Feature) -> float:

@@ -119,7 +119,7 @@ def _foiled_hints(truth: GroundTruth, data: Data) -> Mapping[FoiledPart, FoiledH
             found[feature.name] = jnp.asarray(values, jnp.float32)
         return found
 
-    true = {f.name: _truth(f, batch.hints[f.name][1:]) for f in claimed}
+    true = {f.name: true_answer(f, batch.hints[f.name][1:]) for f in claimed}
     found = {}
     for phase in range(program.selections):
         for part, foils in run.foils._asdict().items():
@@ -136,7 +136,8 @@ def _of_nodes(data: Data) -> list[Feature]:
     return [f for f in data.batch.task.hints if f.location is Location.NODE]
 
 
-def _truth(feature: Feature, hint: Array) -> Answers:
+def true_answer(feature: Feature, hint: Array) -> Answers:
+    """A hint or output of the nodes as one number for each."""
     value = jnp.argmax(hint, axis=-1) if feature.type is Type.CATEGORICAL else hint
     return value.astype(jnp.float32)
 

@@ -23,6 +23,7 @@ from mechgap.measures.data import LONG_NODES, Data, long_traces, make_data
 from mechgap.measures.elsewhere import Elsewhere
 from mechgap.measures.examples import example_graphs, example_run
 from mechgap.measures.external import External, Margins, external
+from mechgap.measures.failing import failing
 from mechgap.measures.foiled import Foiled, foiled_hints
 from mechgap.measures.internal import internal_gap
 from mechgap.measures.probes import probes
@@ -190,16 +191,19 @@ def _measure(
     with_ours = float("nan")
     if compiled is not None and can_force(compiled.network, test, trace.attention):
         with_ours = accuracy_under(compiled.network, test, trace.attention)
+    gaps = {
+        name: {t.mechanism: internal_gap(runs[name].attention, t, d) for t in d.truths}
+        for name, d in data.items()
+    }
+    nearest = max(test.truths, key=lambda t: gaps["test"][t.mechanism].agreement, default=None)
     return NetworkMeasures(
         accuracy=float(output_scores(test.batch, trace.outputs)["score"]),
         graph_accuracy=float(jnp.mean(right_graphs(test.batch, trace.outputs))),
         accuracy_by_sample=_by_sample(test.batch, trace),
-        gaps={
-            name: {t.mechanism: internal_gap(runs[name].attention, t, d) for t in d.truths}
-            for name, d in data.items()
-        },
+        gaps=gaps,
         traces=_traces(network, traced, margins, trace),
         breaking=breaking_of(network, test, trace),
+        failing=failing(test, nearest, trace) if of_run and nearest is not None else None,
         deep=observer.see(network, trace.attention).deep,
         causal=causal(network, test, foiled) if foiled is not None else None,
         channels=channels(network, test),

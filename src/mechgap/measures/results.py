@@ -22,6 +22,7 @@ from mechgap.measures.causal import Causal
 from mechgap.measures.channels import Channels
 from mechgap.measures.correlation import Correlations
 from mechgap.measures.external import External
+from mechgap.measures.failing import Failing
 from mechgap.measures.interchange.measure import Interchange
 from mechgap.measures.internal import Gap
 from mechgap.measures.probes import Probe
@@ -57,6 +58,8 @@ class NetworkMeasures:
     """External measure on train, validation and test; empty without hints."""
     breaking: Breaking | None = None
     """Where runs over the test graphs first go wrong; None without hints."""
+    failing: Failing | None = None
+    """Why its outputs on the test graphs are wrong, beside the mechanism that it is nearest to."""
     deep: Seen | None = None
     """On the deep graphs; None for attention that no network has."""
     causal: Causal | None = None

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from mechgap.measures.interchange.agreement import Agreement
 from mechgap.measures.interchange.measure import Carried, Interchange, score
 from mechgap.measures.results import NetworkMeasures, Results
-from mechgap.report.measures import WIDE, people, percent
+from mechgap.report.measures import people, percent, tabular, wide_console
 
 COLUMNS = (
     "directions",
@@ -38,12 +36,10 @@ def show_interchange(results: Results) -> None:
     found = list(rows(results))
     if not found:
         return
-    table = Table("does it compute …", "", *COLUMNS, box=None, padding=(0, 2, 0, 0))
+    table = tabular("does it compute …", "", *COLUMNS)
     for variable, name, cells in found:
         table.add_row(variable, name, *cells)
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDE)
+    console = wide_console()
     console.print()
     console.print(table)
 

@@ -28,9 +28,7 @@ YARDSTICKS = {
 
 def show_measures(results: Results, folder: Path | None = None) -> None:
     """Print the summary of a measured population."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDE)
+    console = wide_console()
     task = results.recipe.task
     console.print(f"{task}: {len(results.seeds)} learned networks, {results.parameters} "
                   f"parameters, on {results.graphs.words}\n")  # fmt: skip
@@ -81,7 +79,7 @@ def people(results: Results, learned: str) -> dict[str, list[NetworkMeasures]]:
 
 
 def _summary(results: Results) -> Table:
-    table = _table("", *PERCENTAGES.values(), "accuracy, deep graphs", "graphs right, deep")
+    table = tabular("", *PERCENTAGES.values(), "accuracy, deep graphs", "graphs right, deep")
     for name, rows in people(results, "learned, mean ± std").items():
         deep = [row.deep for row in rows if row.deep is not None]
         table.add_row(
@@ -103,7 +101,7 @@ GAP_COLUMNS = {
 
 
 def _show_mechanisms(console: Console, results: Results) -> None:
-    table = _table("beside", "on", "", *GAP_COLUMNS.values())
+    table = tabular("beside", "on", "", *GAP_COLUMNS.values())
     for mechanism in results.mechanisms:
         for data in results.networks[0].gaps:
             beside = people(results, "learned")
@@ -120,7 +118,7 @@ def _show_mechanisms(console: Console, results: Results) -> None:
 def _show_parts(console: Console, results: Results) -> None:
     """What tv is made of, in percent of all attention."""
     drawn = [name for name, _, _ in stacked_parts(np.zeros((len(ROWS), len(KINDS))))]
-    table = _table("tv, all rows, is made of", "", *drawn)
+    table = tabular("tv, all rows, is made of", "", *drawn)
     for mechanism in results.mechanisms:
         for name, rows in people(results, "learned, mean").items():
             parts = np.mean([row.gaps["test"][mechanism].part_array for row in rows], axis=0)
@@ -150,13 +148,13 @@ def patched(results: Results) -> dict[str, list[Causal]]:
 
 
 def _show_causal(console: Console, results: Results) -> None:
-    table = _table("accuracy when attention is", *UNDER.values())
+    table = tabular("accuracy when attention is", *UNDER.values())
     for name, found in patched(results).items():
         each = [one.without_mechanism for one in found]
         table.add_row(name, *(percent([one[under] for one in each]) for under in UNDER))
     console.print(table)
-    forced = _table("made to attend as", "", "everywhere", *(f"only {rows} rows" for rows in ROWS))
-    foils = _table("foil", "", "cases", *FOIL_COLUMNS.values(), "this part is")
+    forced = tabular("made to attend as", "", "everywhere", *(f"only {rows} rows" for rows in ROWS))
+    foils = tabular("foil", "", "cases", *FOIL_COLUMNS.values(), "this part is")
     for name, found in patched(results).items():
         for mechanism in found[0].mechanisms:
             each = [one.mechanisms[mechanism] for one in found]
@@ -224,8 +222,8 @@ def _show_channels(console: Console, results: Results) -> None:
     everyone = {name: found for name, found in everyone.items() if found}
     if not everyone:
         return
-    read = _table("weight of the edge from the source, R²", "read from attention", "hidden state")
-    follow = _table("R² with true / other weights", "", *FOLLOWED.values(), "comes by")
+    read = tabular("weight of the edge from the source, R²", "read from attention", "hidden state")
+    follow = tabular("R² with true / other weights", "", *FOLLOWED.values(), "comes by")
     for name, found in everyone.items():
         read.add_row(
             name, *(_mean([getattr(c, n) for c in found]) for n in ("attention", "hidden"))
@@ -255,7 +253,7 @@ def _show_traces(console: Console, results: Results) -> None:
         console.print("trained without traces: no external measure\n")
         return
     hints = list(results.networks[0].traces["test"].hints)
-    table = _table("traces predicted on", "all hints", "scalars within 0.01", *hints)
+    table = tabular("traces predicted on", "all hints", "scalars within 0.01", *hints)
     for data in results.networks[0].traces:
         each = [network.traces[data] for network in results.networks]
         table.add_row(
@@ -292,7 +290,7 @@ def _show_probes(console: Console, results: Results) -> None:
     if not results.networks[0].probes:
         return
     untrained = results.yardsticks["untrained"].probes
-    table = _table("read from hidden states (long)", "probe", "R²", "decoded", "probe, untrained")
+    table = tabular("read from hidden states (long)", "probe", "R²", "decoded", "probe, untrained")
     for name in results.networks[0].probes:
         each = [network.probes[name] for network in results.networks]
         table.add_row(
@@ -307,7 +305,7 @@ def _show_probes(console: Console, results: Results) -> None:
 
 
 def _show_correlations(console: Console, found: Correlations) -> None:
-    table = _table("accuracy against", *CORRELATION_COLUMNS)
+    table = tabular("accuracy against", *CORRELATION_COLUMNS)
     listed = found.listed()
     for label, each in listed:
         table.add_row(label, *correlation_cells(each))
@@ -340,7 +338,7 @@ DISTANCES = {
 
 
 def _show_solutions(console: Console, results: Results) -> None:
-    table = _table("distances", *FORMS, "the paper prints", "nearest form")
+    table = tabular("distances", *FORMS, "the paper prints", "nearest form")
     for label, ours, printed in distances(results):
         beside = ("-", "-")
         if printed is not None and printed.nearest_form:
@@ -429,5 +427,12 @@ def with_interval(value: float, interval: tuple[float, float]) -> str:
     return f"{value:.3f} [{interval[0]:.2f}, {interval[1]:.2f}]"
 
 
-def _table(*columns: str) -> Table:
+def wide_console() -> Console:
+    """Where tables are printed: wide, if nobody says how wide the place is."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=WIDE)
+
+
+def tabular(*columns: str) -> Table:
+    """A table without lines."""
     return Table(*columns, box=None, padding=(0, 2, 0, 0))

@@ -16,6 +16,7 @@ from mechgap.compiler.compile import Compiled
 from mechgap.decompiler.population import DecompiledRun
 from mechgap.display import png
 from mechgap.errors import InvalidInput
+from mechgap.measures.counterexamples import SearchedRun
 from mechgap.measures.results import Results, load_results
 from mechgap.measures.snapshot import Snapshot, load_snapshots
 from mechgap.measures.surroundings import SETTINGS, Landscape, load_landscape
@@ -24,6 +25,7 @@ from mechgap.report.page import tables
 from mechgap.report.page.charts import charts
 from mechgap.report.page.decompiled import clusters_named, decompiled
 from mechgap.report.page.player import player
+from mechgap.report.page.wrong_graphs import wrong_graphs
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import MetricRow, Store, write_file
 
@@ -71,6 +73,7 @@ def write_page(folder: Path, compiled: Compiled | None = None, out: Path | None 
             snapshots,
             _landscape(folder),
             DecompiledRun.load(folder),
+            SearchedRun.load(folder),
         )
         write_file(path, text.encode())
     except OSError as error:
@@ -87,6 +90,7 @@ def page(
     snapshots: Sequence[Snapshot] = (),
     landscape: Landscape | None = None,
     found: DecompiledRun | None = None,
+    searched: SearchedRun | None = None,
 ) -> str:
     """The page's text."""
     drawn = charts(results, metrics, snapshots, landscape, found)
@@ -103,6 +107,8 @@ def page(
             "Does it compute what the program computes?",
             _figures(drawn, "computes") + tables.interchanges(results),
         ),
+        _section("Why it fails", tables.failing(results)),
+        _section("The smallest graph on which it is wrong", wrong_graphs(searched)),
         _section("Then what is it running?", decompiled(found, recipe.mechanisms) if found else ""),
         "<h2>Accuracy and faithfulness</h2>",
         f'<div class="pair">{_figures(drawn, "internal", "external")}</div>',

@@ -9,6 +9,7 @@ from mechgap.measures.internal import ROWS
 from mechgap.measures.results import Results
 from mechgap.measures.snapshot import Snapshot
 from mechgap.measures.solutions import FORMS
+from mechgap.report import failing as why
 from mechgap.report import interchange
 from mechgap.report.answer import nearest
 from mechgap.report.measures import (
@@ -104,6 +105,20 @@ def breaking(results: Results) -> str:
     """How far runs go before they are wrong, in a sentence."""
     told = breaking_sentence(results)
     return f'<p class="quiet">{escape(told[0].upper() + told[1:])}</p>' if told else ""
+
+
+def failing(results: Results) -> str:
+    """What was first wrong at nodes that are answered wrongly, and what nodes these are."""
+    found = why.failing(results)
+    if not found:
+        return ""
+    head, cells = why.firsts(found)
+    kinds = table(["kind of node", "of the wrong ones", "of all"], why.kinds(found))
+    return (
+        table(["", *head], [("learned", cells)])
+        + kinds
+        + f'<p class="quiet">{escape(why.NOTE)}</p>'
+    )
 
 
 def solutions(results: Results) -> str:
