@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from mechgap.measures.foiled import answer_of, true_answer
 from mechgap.network.network import Network
-from mechgap.network.trace import outputs, run
+from mechgap.network.trace import Trace, outputs, run
 from mechgap.programs.interpreter import interpret
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
@@ -78,10 +78,13 @@ class Counterexample:
         """The graph and what is wrong about it, in a line."""
         edges = ", ".join(f"{a}-{b}" + ("" if w == 1 else f" ({w:g})") for a, b, w in self.edges)
         start = "" if self.source is None else f" from {self.source}"
+        asked = f"{self.nodes} nodes, edges {edges or 'none'}{start}"
+        if not self.wrong:  # alone it is rounded otherwise than among others
+            return f"{asked}: a tie that rounding decides"
         first = self.wrong[0]
         more = f" and {len(self.wrong) - 1} more" if len(self.wrong) > 1 else ""
         return (
-            f"{self.nodes} nodes, edges {edges or 'none'}{start}: {first.output}({first.node}) is "
+            f"{asked}: {first.output}({first.node}) is "
             f"answered {first.answered:g} and is {first.right:g}{more}"
         )
 
@@ -178,7 +181,7 @@ def _without_edges(network: Network, one: Batch) -> Batch:
         edges = np.argwhere(np.triu(A) != 0 if undirected else A != 0)
         if not len(edges):
             return one
-        # Of one shape for all: those that are too many are the first edge again.
+        # Edges come again until they are a multiple: graphs of many sizes share a program.
         places = np.resize(edges, (-(-len(edges) // NEIGHBOURS) * NEIGHBOURS, 2))
         each = np.repeat(A[None], len(places), axis=0)
         each[np.arange(len(places)), places[:, 0], places[:, 1]] = 0
@@ -271,13 +274,12 @@ def _told(network: Network, batch: Batch, at: int, mechanism: Program | None) ->
             for i in np.flatnonzero(np.abs(said - true) > _tolerance(feature))
         ]
     source = int(jnp.argmax(one.inputs["s"][0])) if task.has_source else None
-    went_wrong = _went_wrong(network, one, mechanism)
+    went_wrong = _went_wrong(one, trace, mechanism)
     return Counterexample(one.nodes, edges, source, tuple(wrong), went_wrong)
 
 
-def _went_wrong(network: Network, one: Batch, mechanism: Program | None) -> WentWrong | None:
+def _went_wrong(one: Batch, trace: Trace, mechanism: Program | None) -> WentWrong | None:
     """The first wrong hint of a run, of those of the nodes that are no numbers and are claimed."""
-    trace = run(network, one)
     unclaimed = mechanism.unclaimed if mechanism is not None else {}
     steps = int(one.lengths[0]) - 1
     first: tuple[int, str, int] | None = None
@@ -293,7 +295,7 @@ def _went_wrong(network: Network, one: Batch, mechanism: Program | None) -> Went
     if first is None:
         return None
     step, hint, node = first
-    per_hint = network.config.nb_msg_passing_steps
+    per_hint = len(trace.attention) // trace.steps
     now = slice(step * per_hint, (step + 1) * per_hint)
     attended = np.asarray(trace.attention).mean(2)[now, 0, node].argmax(-1)
     exact: tuple[int, ...] = ()
