@@ -14,7 +14,7 @@ _NOTE = (
     "All graphs up to that size were tried in order, then larger ones by chance; what was found "
     "there lost edges for as long as it stayed wrong. From every wrong node a dashed line leads to "
     "whom the network names and a thick one to whom it should, where that is another node. The "
-    "source has a dark ring."
+    "source has a thick ring."
 )
 
 
