@@ -14,7 +14,7 @@ DFS_SHORT = DFS.shortened(DFS_STEPS)
 DFS_TAUGHT = replace(by_state("dfs", "long", **LONG), in_full=True)
 DFS_TWIN = by_hints("dfs", "long", **LONG)
 TOPOLOGICAL_SHORT, DIJKSTRA_SHORT, PRIM_SHORT = (
-    Population(task, seeds=3).shortened(DFS_STEPS)
+    Population(task, seeds=3, snapshots=(), in_full=False).shortened(DFS_STEPS)
     for task in ("topological_sort", "dijkstra", "mst_prim")
 )
 BFS_THREE = Population("bfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, suffix="three_steps")
