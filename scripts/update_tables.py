@@ -232,6 +232,14 @@ def taught() -> str:
         "the same, on dense graphs alone": "dfs_windows_taught_er",
         "the same, without the worst node": "dfs_windows_taught_means",
         "the same, for the first 2,000 steps": "dfs_windows_taught_until_2000",
+        "the same, for the first 4,000 steps": "dfs_windows_taught_until_4000",
+        "the same, from step 4,000": "dfs_windows_taught_from_4000",
+        "the same, forcing falls to 0": "dfs_windows_taught_annealed",
+        "the same, noise on what is carried": "dfs_windows_taught_noise",
+        "the same, attention of active nodes alone": "dfs_windows_taught_active",
+        "the same, `v` counts": "dfs_windows_taught_with_v",
+        "the same, `d` and `f` do not": "dfs_windows_taught_without_d_f",
+        "the same, hidden size 128": "dfs_windows_taught_wide",
     }
     sets = [f"{kind}-{nodes}" for kind in ("er", "er-sparse") for nodes in (16, 32, 64)]
     rows = [
@@ -252,6 +260,23 @@ def taught() -> str:
             cells.append(f"{outputs} ({graphs})" if seen else "-")
         size = f"{len(kept['seed'])} × {kept['recipe']['train_steps']:,}"
         rows.append(f"| {label} | {' | '.join(cells)} | {size} |")
+    return "\n".join(rows) + "\n"
+
+
+def in_equal_time() -> str:
+    """How far depth-first search comes in dm-clrs and here, in equal CPU time."""
+    found = results("teaching")
+    sets = [name for name in next(iter(found["sides"].values())) if name.startswith("er")]
+    rows = [
+        f"| {found['cpu_seconds']:.0f} s of one core | compiling before | steps | steps per second"
+        f" | {' | '.join(sets)} |",
+        "|---" * (4 + len(sets)) + "|",
+    ]
+    for side, told in found["sides"].items():
+        rate = told["steps"] / told["seconds"]
+        cells = [f"{told['compiling']:.0f} s", f"{told['steps']:,}", f"{rate:.1f}"]
+        cells += [f"{100 * told[name]:.1f} %" for name in sets]
+        rows.append(f"| {side} | {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -330,6 +355,7 @@ TABLES = {
     (DECOMPILING, "decompiled"): decompiled,
     (DECOMPILING, "decompiled-population"): decompiled_population,
     (TEACHING, "teaching"): taught,
+    (TEACHING, "equal-time"): in_equal_time,
     (TEACHING, "bellman-ford"): taught_bellman_ford,
     (README, "taught"): taught_dfs,
     (README, "gaps"): gaps,

@@ -102,6 +102,36 @@ _DFS_LEARNED = (
         by_state("dfs", "from_4000", supervision_begins=4_000),
         "after 4,000 by hints alone",
     ),
+    Row(
+        "+ attention, signals; forcing to 0",
+        by_state("dfs", "annealed", hint_teacher_forcing=1.0, teacher_forcing_schedule="linear"),
+        "all hints true at first, none at the end",
+    ),
+    Row(
+        "+ attention, signals; noise",
+        by_state("dfs", "noise", hidden_noise=0.1),
+        "on the hidden state that is carried from window to window",
+    ),
+    Row(
+        "+ attention, signals; active alone",
+        by_state("dfs", "active", attention_supervision=0.0),
+        "attention is taught where anyone passes the program's mask, and nowhere else",
+    ),
+    Row(
+        "+ attention, signals; with v",
+        by_state("dfs", "with_v", ignored_hints=""),
+        "the hint that cannot be predicted counts, too",
+    ),
+    Row(
+        "+ attention, signals; without d, f",
+        by_state("dfs", "without_d_f", ignored_hints="d,f,v"),
+        "the times of discovery and finish count as little as v",
+    ),
+    Row(
+        "+ attention, signals; wide",
+        by_state("dfs", "wide", hidden_size=128),
+        "hidden size 128",
+    ),
 )
 
 
