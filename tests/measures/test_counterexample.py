@@ -40,7 +40,7 @@ def asked(network, found):
 
 def test_a_compiled_network_is_right_on_all():
     network = compile("bfs", "stock-ln", 8).network
-    found = smallest_wrong(network, BFS, 4, LIBRARY["bfs"], beyond=(8,))
+    found = smallest_wrong(network, BFS, 4, [LIBRARY["bfs"]], beyond=(8,))
     assert found.found is None
     assert found.all_of == {1: 1, 2: 4, 3: 24, 4: 256}
     assert "none among all 285 graphs up to 4 nodes" in found.sentence
@@ -48,7 +48,7 @@ def test_a_compiled_network_is_right_on_all():
 
 def test_the_first_wrong_graph_is_told():
     network = Network.initial("bfs", jax.random.key(0))
-    searched = smallest_wrong(network, BFS, 4, LIBRARY["bfs"])
+    searched = smallest_wrong(network, BFS, 4, [LIBRARY["bfs"]])
     found = searched.found
     assert found is not None
     batch, said = asked(network, found)

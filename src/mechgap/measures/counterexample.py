@@ -7,7 +7,7 @@ is found there loses edges for as long as it stays wrong.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import equinox as eqx
@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from mechgap.measures.data import make_data
+from mechgap.measures.examples import example_graphs, example_run
 from mechgap.measures.foiled import answer_of, true_answer
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace, outputs, run
@@ -26,6 +28,7 @@ from mechgap.tasks.enumerated import check_enumerable, every_graph
 from mechgap.tasks.sampling import make_batch, sample
 from mechgap.tasks.scores import SCALAR_MARGIN, right_graphs
 from mechgap.tasks.specs import Feature, Location, Task, Type
+from mechgap.typed import Arrays
 
 BEYOND = (8, 16, 32, 64)
 """Sizes that are searched if all smaller graphs are answered rightly."""
@@ -34,6 +37,8 @@ RANDOM = 256
 """New graphs of each size."""
 NEIGHBOURS, CLIMBS = 64, 16
 """Graphs with another edge that are tried in one climbing step, and so many steps."""
+MOST_DRAWN = 16
+"""Graphs of more nodes are told in words alone."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,10 @@ class Counterexample:
     wrong: tuple[WrongAnswer, ...]
     went_wrong: WentWrong | None
     """None if every hint is right, or none is predicted."""
+    graph: Arrays = field(default_factory=dict, compare=False)
+    """The graph and the exact run over it, as in `measures.examples`; none of larger graphs."""
+    run: Arrays = field(default_factory=dict, compare=False)
+    """What the network did on it."""
 
     ALSO_TOLD: ClassVar = ("sentence",)
 
@@ -118,7 +127,7 @@ def smallest_wrong(
     network: Network,
     task: Task,
     max_nodes: int,
-    mechanism: Program | None = None,
+    mechanisms: Sequence[Program] = (),
     beyond: Sequence[int] = BEYOND,
 ) -> Searched:
     """Search for the smallest graph on which a network's output is wrong.
@@ -127,7 +136,8 @@ def smallest_wrong(
         network: Learned, compiled or imported.
         task: With an algorithm that traces it.
         max_nodes: Up to this size all graphs are tried.
-        mechanism: To say whom a node should have attended to.
+        mechanisms: To show beside the network's run; the first says whom a node should have
+            attended to.
         beyond: Sizes that are searched by chance and by climbing if none of these is wrong.
 
     Raises:
@@ -141,7 +151,7 @@ def smallest_wrong(
             wrong = np.flatnonzero(_narrowness(network, batch)[1])
             if wrong.size:
                 all_of[nodes] += int(wrong[0]) + 1
-                return Searched(all_of, {}, _told(network, batch, int(wrong[0]), mechanism))
+                return Searched(all_of, {}, _told(network, batch, int(wrong[0]), mechanisms))
             all_of[nodes] += batch.size
     tried: dict[int, int] = {}
     for nodes in (n for n in beyond if n > max_nodes):
@@ -152,7 +162,7 @@ def smallest_wrong(
             if wrong.size:
                 edges = (np.asarray(batch.inputs["A"])[wrong] != 0).sum((1, 2))
                 fewest = batch[jnp.asarray(wrong[[edges.argmin()]])]
-                found = _told(network, _without_edges(network, fewest), 0, mechanism)
+                found = _told(network, _without_edges(network, fewest), 0, mechanisms)
                 return Searched(all_of, tried, found)
     return Searched(all_of, tried, None)
 
@@ -259,7 +269,7 @@ def _margin(feature: Feature, truth: Array, raw: Array) -> Array:
     return right - jnp.max(jnp.where(is_right > 0.5, -jnp.inf, raw), axis=-1)
 
 
-def _told(network: Network, batch: Batch, at: int, mechanism: Program | None) -> Counterexample:
+def _told(network: Network, batch: Batch, at: int, mechanisms: Sequence[Program]) -> Counterexample:
     one = batch[jnp.asarray([at])].trim()
     task, trace = batch.task, run(network, one)
     A = np.asarray(one.inputs["A"][0])
@@ -274,8 +284,12 @@ def _told(network: Network, batch: Batch, at: int, mechanism: Program | None) ->
             for i in np.flatnonzero(np.abs(said - true) > _tolerance(feature))
         ]
     source = int(jnp.argmax(one.inputs["s"][0])) if task.has_source else None
-    went_wrong = _went_wrong(one, trace, mechanism)
-    return Counterexample(one.nodes, edges, source, tuple(wrong), went_wrong)
+    went_wrong = _went_wrong(one, trace, next(iter(mechanisms), None))
+    told = Counterexample(one.nodes, edges, source, tuple(wrong), went_wrong)
+    if one.nodes > MOST_DRAWN:
+        return told
+    data = make_data("counterexample", one, mechanisms)
+    return replace(told, graph=example_graphs(data), run=example_run(data, trace))
 
 
 def _went_wrong(one: Batch, trace: Trace, mechanism: Program | None) -> WentWrong | None:

@@ -1,4 +1,6 @@
-"""The smallest wrong graph of every seed of a run, and the file that says so."""
+"""The smallest wrong graph of every seed of a run, and the files that say so: what was found as
+JSON, and the runs over these graphs as safetensors.
+"""
 
 import json
 from collections.abc import Mapping
@@ -6,15 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+
 from mechgap.errors import InvalidInput, unknown
 from mechgap.measures.counterexample import Searched, smallest_wrong
+from mechgap.network.files import packed
 from mechgap.tasks.enumerated import check_enumerable, largest_within
 from mechgap.training.run import Run
 from mechgap.training.store import write_file
 from mechgap.training.train import Tell
-from mechgap.typed import plain, typed
+from mechgap.typed import arrays, plain, typed
 
-FILE = "counterexamples.json"
+FILE, SERIES = "counterexamples.json", "counterexamples.safetensors"
 ASKED = 200_000
 """If nobody says otherwise all graphs of a size are tried if they are no more than these."""
 
@@ -44,16 +50,23 @@ class SearchedRun:
     @staticmethod
     def load(folder: Path) -> "SearchedRun | None":
         """What was written into a run; None if nothing was."""
-        path = folder / FILE
+        path, beside = folder / FILE, folder / SERIES
         if not path.exists():
             return None
         try:
-            return typed(SearchedRun, json.loads(path.read_text()))
-        except (OSError, ValueError, KeyError, InvalidInput) as error:
+            series = load_tensors(beside.read_bytes()) if beside.exists() else {}
+            return typed(SearchedRun, json.loads(path.read_text()), series)
+        except (OSError, ValueError, KeyError, SafetensorError, InvalidInput) as error:
             raise InvalidInput(
                 f"'{path}' cannot be read ({error}). Delete it, and run: mechgap counterexample "
                 f"{folder}"
             ) from error
+
+    def save(self, folder: Path) -> None:
+        """Write both files, each whole or not at all."""
+        write_file(folder / SERIES, packed(arrays(self), {"format": "mechgap counterexamples"}))
+        text = json.dumps(self.to_json(), indent=1, allow_nan=False)
+        write_file(folder / FILE, (text + "\n").encode())
 
 
 def counterexamples(
@@ -89,12 +102,11 @@ def counterexamples(
     if found is None or (found.parameters, found.max_nodes) != (which, most):
         found = SearchedRun(recipe.task, which, most, {})
     to_do = [seed for seed in finished if seed not in found.seeds]
-    mechanism = next(iter(recipe.mechanisms), None)
     for done, seed in enumerate(to_do):
         tell("seeds", done, len(to_do))
-        searched = smallest_wrong(run.network(seed, which), recipe.posed, most, mechanism)
+        network = run.network(seed, which)
+        searched = smallest_wrong(network, recipe.posed, most, recipe.mechanisms)
         found = replace(found, seeds=dict(sorted({**found.seeds, seed: searched}.items())))
-        text = json.dumps(found.to_json(), indent=1, allow_nan=False)
-        write_file(run.folder / FILE, (text + "\n").encode())
+        found.save(run.folder)
     tell("seeds", len(to_do), len(to_do))
     return found

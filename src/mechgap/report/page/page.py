@@ -24,7 +24,7 @@ from mechgap.report.answer import answer
 from mechgap.report.page import tables
 from mechgap.report.page.charts import charts
 from mechgap.report.page.decompiled import clusters_named, decompiled
-from mechgap.report.page.player import player
+from mechgap.report.page.player import openable, player
 from mechgap.report.page.wrong_graphs import wrong_graphs
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import MetricRow, Store, write_file
@@ -94,7 +94,7 @@ def page(
 ) -> str:
     """The page's text."""
     drawn = charts(results, metrics, snapshots, landscape, found)
-    shown = player(results)
+    shown = player(results, searched)
     title = f"mechgap: {recipe.task}"
     parts = [
         f"<h1>{escape(title)}</h1>",
@@ -108,7 +108,9 @@ def page(
             _figures(drawn, "computes") + tables.interchanges(results),
         ),
         _section("Why it fails", tables.failing(results)),
-        _section("The smallest graph on which it is wrong", wrong_graphs(searched)),
+        _section(
+            "The smallest graph on which it is wrong", wrong_graphs(searched, openable(shown))
+        ),
         _section("Then what is it running?", decompiled(found, recipe.mechanisms) if found else ""),
         "<h2>Accuracy and faithfulness</h2>",
         f'<div class="pair">{_figures(drawn, "internal", "external")}</div>',

@@ -110,7 +110,8 @@ function draw() {
       text: `${a.to} attends to ${a.from} ${a.weight > 0 ? "more" : "less"} than compiled, by ${Math.abs(a.weight).toFixed(3)}`,
     })), nodesOf(sample.hints, sample));
     const elsewhere = learned.reduce((sum, a) => sum + Math.max(0, a.weight - (senders[a.to] === a.from ? 1 : 0)), 0);
-    byId("tv").textContent = `${(100 * elsewhere / sample.places.length).toFixed(0)} % of attention is misplaced in this step`;
+    byId("tv").textContent = `${(100 * elsewhere / sample.places.length).toFixed(0)} % of attention is misplaced in this step` +
+      (sample.told ? `. In the end: ${sample.told}` : "");
   }
   byId("step").max = shown(sample) - 1;
   byId("step").value = step;
@@ -141,9 +142,35 @@ function play() {
   state.timer = setInterval(() => { go(state.step + 1); if (state.step === steps - 1) stop(); }, 900);
 }
 
+function hasRun(sample) { return Boolean(player.seeds[state.seed].samples[sample]); }
+
+function listGraphs() {  // those over which the chosen network was run
+  const select = byId("sample");
+  const names = player.samples.map((s, i) => ("wrongOf" in s ? `the smallest it is wrong on` : `graph ${i + 1}`) +
+    ` (${s.steps} ${s.steps === 1 ? "step" : "steps"})`);
+  options(select, names);
+  for (const option of [...select.options]) if (!hasRun(+option.value)) option.remove();
+  select.value = state.sample;
+}
+
+function choose(seed, sample) {
+  state.seed = seed;
+  if (hasRun(sample)) state.sample = sample;
+  else { stop(); state.sample = 0; state.step = 0; }
+  byId("seed").value = seed;
+  listGraphs();
+}
+
+function openWrong(number) {  // the run of a seed over the smallest graph on which it is wrong
+  const sample = player.samples.findIndex((s) => s.wrongOf === number);
+  stop();
+  choose(player.seeds.findIndex((s) => s.samples[sample]), sample);
+  go(0);
+}
+
 function startPlayer() {
   options(byId("seed"), player.seeds.map((s) => s.name));
-  options(byId("sample"), player.samples.map((s, i) => `graph ${i + 1} (${s.steps} steps)`));
+  listGraphs();
   options(byId("mechanism"), player.mechanisms);
   byId("mechanism").parentElement.hidden = player.mechanisms.length < 2;
   for (const flag of document.querySelectorAll("#player .flag")) flag.hidden = !player.flag;
@@ -152,7 +179,7 @@ function startPlayer() {
   byId("source").hidden = player.samples.every((s) => s.source < 0);
   byId("label").textContent = player.pointer ? `←k: ${player.pointer} is k` :
     player.scalars.length ? `below a node: ${player.scalars[0]}` : "";
-  byId("seed").onchange = (e) => { state.seed = +e.target.value; draw(); };
+  byId("seed").onchange = (e) => { choose(+e.target.value, state.sample); draw(); };
   byId("mechanism").onchange = (e) => { state.mechanism = +e.target.value; draw(); };
   byId("sample").onchange = (e) => { state.sample = +e.target.value; stop(); go(0); };
   byId("step").oninput = (e) => { stop(); go(+e.target.value); };
@@ -162,6 +189,7 @@ function startPlayer() {
     if (e.key === "ArrowRight") { e.preventDefault(); stop(); go(state.step + 1); }
     else if (e.key === "ArrowLeft") { e.preventDefault(); stop(); go(state.step - 1); }
   });
+  for (const link of document.querySelectorAll("a[data-wrong-of]")) link.onclick = () => openWrong(+link.dataset.wrongOf);
   go(0);
 }
 

@@ -1,11 +1,16 @@
-"""What the page's player shows: a few graphs, every network's run over them, the exact one."""
+"""What the page's player shows: a few graphs, every network's run over them, the exact one; and
+the smallest graphs on which networks are wrong, with the run of the one that is.
+"""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.sparse.csgraph import shortest_path
 
+from mechgap.measures.counterexample import Counterexample
+from mechgap.measures.counterexamples import SearchedRun
 from mechgap.measures.results import NetworkMeasures, Results
 from mechgap.report.answer import nearest
 from mechgap.tasks.specs import Task, Type
@@ -15,7 +20,7 @@ MOST_SEEDS = 24
 """More would make the page heavy; the closest and the most and least accurate are kept."""
 
 
-def player(results: Results) -> dict[str, Any] | None:
+def player(results: Results, searched: SearchedRun | None = None) -> dict[str, Any] | None:
     """The player's data; None where no examples were kept."""
     series = results.examples
     if not series:
@@ -33,6 +38,18 @@ def player(results: Results) -> dict[str, Any] | None:
         _sample(task, series, supports[k], mechanisms, phases, k)
         for k in range(len(series["lengths"]))
     ]
+    chosen, wrong = _chosen(results), _wrong(searched)
+    runs = {
+        seed: [_run(task, network.examples, s, phases, k) for k, s in enumerate(samples)]
+        for seed, network in chosen.items()
+    }
+    for seed in chosen.keys() & wrong.keys():
+        found = wrong[seed]
+        support = _support(found.graph["inputs/adj"][0], [found.run["attention"][:, 0]])
+        one = _sample(task, found.graph, support, mechanisms, phases, 0)
+        samples.append({**one, "wrongOf": seed, "told": found.sentence})
+        for other, each in runs.items():
+            each.append(_run(task, found.run, one, phases, 0) if other == seed else None)
     flags = [f.name for f in task.hints if f.type is Type.MASK]
     pointers = [f.name for f in task.hints if f.type is Type.POINTER]
     return {
@@ -40,9 +57,9 @@ def player(results: Results) -> dict[str, Any] | None:
         "seeds": [
             {
                 "name": f"seed {seed} ({100 * network.accuracy:.1f} % accurate)",
-                "samples": _runs(task, network, samples, phases),
+                "samples": runs[seed],
             }
-            for seed, network in _chosen(results).items()
+            for seed, network in chosen.items()
         ],
         "mechanisms": mechanisms,
         "phases": phases,
@@ -60,13 +77,36 @@ def _chosen(results: Results) -> dict[int, NetworkMeasures]:
     return {seed: seeds[seed] for seed in sorted(list(ordered)[:MOST_SEEDS])}
 
 
+def openable(player: dict[str, Any] | None) -> set[int]:
+    """The seeds whose wrong graph the player has."""
+    samples = [] if player is None else player["samples"]
+    return {sample["wrongOf"] for sample in samples if "wrongOf" in sample}
+
+
+def _wrong(searched: SearchedRun | None) -> dict[int, Counterexample]:
+    """The wrong graphs that were kept to be looked at, by seed."""
+    seeds = {} if searched is None else searched.seeds
+    return {seed: s.found for seed, s in seeds.items() if s.found is not None and s.found.graph}
+
+
 def _supports(results: Results, series: Arrays) -> list[Bool[np.ndarray, "n n"]]:
+    """For every example, the pairs worth a number."""
+    networks = _chosen(results).values()
+    return [
+        _support(adjacent, [network.examples["attention"][:, k] for network in networks])
+        for k, adjacent in enumerate(series["inputs/adj"])
+    ]
+
+
+def _support(
+    adj: Float[np.ndarray, "n n"], attention: Iterable[Float[np.ndarray, "time n n"]]
+) -> Bool[np.ndarray, "n n"]:
     """Pairs worth a number: neighbours, oneself, and wherever some network attends."""
-    adjacent = series["inputs/adj"] > 0
-    support = adjacent | adjacent.swapaxes(1, 2) | np.eye(adjacent.shape[1], dtype=bool)
-    for network in _chosen(results).values():
-        support = support | (network.examples["attention"].max(0) > 5e-4)
-    return list(support)
+    adjacent = adj > 0
+    support = adjacent | adjacent.T | np.eye(len(adjacent), dtype=bool)
+    for each in attention:
+        support = support | (each.max(0) > 5e-4)
+    return support
 
 
 def _sample(
@@ -101,26 +141,19 @@ def _shown(task: Task):
             and f.location.value == "node"]  # fmt: skip
 
 
-def _runs(
-    task: Task, network: NetworkMeasures, samples: list[dict[str, Any]], phases: int
-) -> list[dict[str, Any]]:
-    attention = network.examples["attention"].astype(np.float32)
-    runs = []
-    for k, sample in enumerate(samples):
-        to, sender = np.array(sample["pairs"]).T
-        steps = sample["steps"]
-        seen = attention[: phases * steps, k, to, sender]
-        runs.append(
-            {
-                "attention": np.rint(1000 * seen).astype(int).tolist(),
-                "hints": {
-                    f.name: _listed(network.examples[f"hints/{f.name}"][:steps, k])
-                    for f in _shown(task)
-                    if f.name in sample["hints"] and network.traces
-                },
-            }
-        )
-    return runs
+def _run(task: Task, series: Arrays, sample: dict[str, Any], phases: int, k: int) -> dict[str, Any]:
+    """What a network did on one of the graphs of some series."""
+    to, sender = np.array(sample["pairs"]).T
+    steps = sample["steps"]
+    seen = series["attention"][: phases * steps, k, to, sender].astype(np.float32)
+    return {
+        "attention": np.rint(1000 * seen).astype(int).tolist(),
+        "hints": {
+            f.name: _listed(series[f"hints/{f.name}"][:steps, k])
+            for f in _shown(task)
+            if f.name in sample["hints"] and f"hints/{f.name}" in series
+        },
+    }
 
 
 def _listed(values: np.ndarray) -> list[Any]:

@@ -1,41 +1,45 @@
 """The smallest wrong graph of every seed, drawn: what was answered, and what is right."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from html import escape
 from math import cos, pi, sin
 
-from mechgap.measures.counterexample import Counterexample, Searched
+from mechgap.measures.counterexample import MOST_DRAWN, Counterexample, Searched
 from mechgap.measures.counterexamples import SearchedRun
 
 SIZE, RADIUS, NODE = 220, 84, 11
-MOST_DRAWN = 16
-"""Graphs of more nodes are told in words alone."""
 _NOTE = (
     "All graphs up to that size were tried in order, then larger ones by chance; what was found "
     "there lost edges for as long as it stayed wrong. From every wrong node a dashed line leads to "
     "whom the network names and a thick one to whom it should, where that is another node. The "
     "source has a thick ring."
 )
+_OPENS = " A click shows the network's run over the graph in the player."
 
 
-def wrong_graphs(run: SearchedRun | None) -> str:
-    """A figure and a sentence for each seed."""
+def wrong_graphs(run: SearchedRun | None, openable: Set[int] = frozenset()) -> str:
+    """A figure and a sentence for each seed; those that the player has lead to it."""
     if run is None or not run.seeds:
         return ""
     count = (
         f"{run.right_on_all} of {len(run.seeds)} seeds are right on all graphs up to "
         f"{run.max_nodes} nodes."
     )
-    figures = "".join(_figure(seed, searched) for seed, searched in run.seeds.items())
+    figures = "".join(
+        _figure(seed, searched, seed in openable) for seed, searched in run.seeds.items()
+    )
     return (
         f'<p>{escape(count)}</p><div class="wrong-graphs">{figures}</div>'
-        f'<p class="quiet">{escape(_NOTE)}</p>'
+        f'<p class="quiet">{escape(_NOTE + _OPENS * bool(openable))}</p>'
     )
 
 
-def _figure(seed: int, searched: Searched) -> str:
+def _figure(seed: int, searched: Searched, opens: bool) -> str:
     found = searched.found
     drawn = _drawn(found) if found is not None and found.nodes <= MOST_DRAWN else ""
+    if opens:
+        title = f"Show the run of seed {seed} over this graph in the player"
+        drawn = f'<a href="#player" data-wrong-of="{seed}" title="{title}">{drawn}</a>'
     said = f"Seed {seed}: {searched.sentence}."
     if found is not None and found.went_wrong is not None:
         wrong = found.went_wrong
