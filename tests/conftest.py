@@ -1,18 +1,38 @@
 """Every jaxtyping shape in the package is checked while the tests run."""
 
-import atexit
 import logging
 import os
-import shutil
-import tempfile
+import platform
+import time
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from jaxtyping import install_import_hook
 
-# What one test compiled, no other process of this run compiles again.
+KEPT_DAYS = 14
+
+
+def compiled_before() -> Path:
+    """Where JAX keeps what tests compiled: nothing is compiled twice, in this run or in the next.
+
+    Each kind of processor has a folder of its own. What is too old is removed.
+    """
+    cpu = Path("/proc/cpuinfo")
+    lines = cpu.read_text().splitlines() if cpu.exists() else []
+    kind = "".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))
+    name = sha256((platform.machine() + kind).encode()).hexdigest()[:12]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "mechgap-tests" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.iterdir():
+        if time.time() - file.stat().st_mtime > KEPT_DAYS * 86_400:
+            file.unlink(missing_ok=True)
+    return folder
+
+
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="mechgap-tests-")
-    atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(compiled_before())
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # also small programs
 
 # Tests compile far more than they compute, so programs are compiled without optimisation.
