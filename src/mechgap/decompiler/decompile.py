@@ -14,12 +14,13 @@ from mechgap.decompiler.graphs import FIT, HELD_OUT, TEST, Graphs
 from mechgap.decompiler.proof import answers, errors_predicted, forced
 from mechgap.decompiler.rules import Rule
 from mechgap.decompiler.search import search
-from mechgap.decompiler.soft import SoftForm, rule_softly, soft_forms, softened
+from mechgap.decompiler.soft import SoftForm, attentions, rule_softly, soft_forms, softened
 from mechgap.decompiler.updates import updates_of
 from mechgap.decompiler.watched import Attention, Watched, watched
 from mechgap.errors import InvalidInput
-from mechgap.measures.causal import causal
+from mechgap.measures.causal import can_force, foils
 from mechgap.measures.data import Data, make_data
+from mechgap.measures.foiled import foiled_hints
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace, run
 from mechgap.programs.library import mechanisms
@@ -97,8 +98,9 @@ def decompile(
     parts = ()
     if program is not None:
         mine = make_data(HELD_OUT, graphs.held_out, [program])
-        of_program = causal(network, mine).mechanisms.get(program.name)
-        parts = of_program.foils if of_program is not None else ()
+        (truth,) = mine.truths
+        if can_force(network, mine, truth.attention):
+            parts = foils(network, mine, truth, foiled_hints(mine)[program.name])
     explanation = Explanation(
         phases=_told(found, data[HELD_OUT]),
         heads=heads,
@@ -201,7 +203,7 @@ def _phase_told(phase: _Phase, number: int, phases: int, data: Data) -> PhaseFou
             Weighted(str(word.value), word.receivers, weight)
             for word, weight in zip(phase.soft.words, phase.soft.weights, strict=True)
         ),
-        path=tuple(held.explained(form.attention(held)) for form in phase.path),
+        path=tuple(map(held.explained, attentions(phase.path, held))),
         soft_explains=soft,
         by_receivers={name: held.explained(model, rows) for name, rows in held.receivers.items()},
         sharpness=min(w.sharpness for w in others.values()),

@@ -10,10 +10,10 @@ from mechgap.decompiler.explanation import ErrorsPredicted, Forced
 from mechgap.decompiler.watched import Attention, Watched, spread
 from mechgap.measures.causal import (
     accuracy_under,
+    answered,
     can_force,
     floor_score,
     hardened_score,
-    run_forced,
 )
 from mechgap.measures.data import Data
 from mechgap.measures.yardsticks import uniform_attention
@@ -83,8 +83,8 @@ def errors_predicted(
     network: Network, data: Data, own: Trace, phases: Sequence[Watched], soft: ByPhase
 ) -> ErrorsPredicted:
     """Whether a network is wrong at the same nodes when it is made to attend by its soft form."""
-    under = run_forced(network, data, _attention(data, phases, soft))
-    wrong, told = (~np.asarray(right_nodes(data.batch, t.outputs)) for t in (own, under))
+    wrong = ~np.asarray(right_nodes(data.batch, own.outputs))
+    told = ~np.asarray(answered(network, data, _attention(data, phases, soft)).nodes)
     both = float((wrong & told).sum())
     return ErrorsPredicted(
         wrong=float(wrong.mean()),

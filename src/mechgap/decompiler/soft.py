@@ -49,10 +49,7 @@ class SoftForm:
 
     def attention(self, watched: Watched) -> Attention:
         """What it says of every row."""
-        logits = np.zeros(watched.attention.shape)
-        for word, weight in zip(self.words, self.weights, strict=True):
-            logits += weight * _values(word, watched)
-        return _softmax(logits, watched.scenes.reach)
+        return next(attentions([self], watched))
 
     def __str__(self) -> str:
         parts = zip(self.weights, self.words, strict=True)
@@ -62,7 +59,8 @@ class SoftForm:
 def soft_forms(watched: Watched, longest: int = WORDS) -> list[SoftForm]:
     """Forms of one word, two words, and so on; each is the one before with one more."""
     rows = _Rows.of(watched)
-    words = [Word(value, who) for value in _values_of(watched.scenes) for who in rows.receivers]
+    values = list(_values_of(watched.scenes))
+    words = [Word(value, who) for value in values for who in rows.receivers]
     form, path = SoftForm(), list[SoftForm]()
     known: dict[Word, _Column] = {}
     for _ in range(longest):
@@ -79,8 +77,18 @@ def soft_forms(watched: Watched, longest: int = WORDS) -> list[SoftForm]:
         tried = [rows.fitted((*form.words, word), (*form.weights, 0.0), known) for word in best]
         _, form = min(tried, key=lambda found: found[0])
         path.append(form)
-        words = list(_products(form.words[-1], watched.scenes, rows.receivers))
+        words = list(_products(form.words[-1], values, watched.scenes, rows.receivers))
     return path
+
+
+def attentions(forms: Sequence[SoftForm], watched: Watched) -> Iterator[Attention]:
+    """What each form says of every row; a word that several share is looked up once."""
+    values = {word: _values(word, watched) for word in {w: None for f in forms for w in f.words}}
+    for form in forms:
+        logits = np.zeros(watched.attention.shape)
+        for word, weight in zip(form.words, form.weights, strict=True):
+            logits += weight * values[word]
+        yield _softmax(logits, watched.scenes.reach)
 
 
 def softened(watched: Watched, chosen: Attention) -> dict[str, float]:
@@ -127,9 +135,11 @@ def _values_of(scenes: Scenes) -> Iterator[Expression]:
             yield value
 
 
-def _products(word: Word, scenes: Scenes, receivers: Sequence[str]) -> Iterator[Word]:
+def _products(
+    word: Word, values: Sequence[Expression], scenes: Scenes, receivers: Sequence[str]
+) -> Iterator[Word]:
     """A flag together with each other flag and number, or a number with each flag."""
-    values, own = list(_values_of(scenes)), _own_numbers(scenes)
+    own = _own_numbers(scenes)
     numbers = {*scenes.words.keys, *own}
     if word.value not in values:
         return  # it is such a product itself
@@ -209,11 +219,18 @@ class _Rows:
 
     def add(self, known: dict[Word, _Column], words: Sequence[Word]) -> None:
         """The columns of some words, but for those that say nothing."""
+        values: dict[Expression, _Column] = {}
         for word in words:
-            if word not in known:
-                column = _values(word, self.watched)[self.entries]
-                if np.ptp(column) > 0:
-                    known[word] = column
+            if word in known:
+                continue
+            if word.value not in values:
+                values[word.value] = self.watched.scenes.values(word.value)[self.entries]
+            column = values[word.value]
+            if word.receivers != EVERYBODY:
+                scene, receiver, _ = self.entries
+                column = column * self.watched.receivers[word.receivers][scene, receiver]
+            if np.ptp(column) > 0:
+                known[word] = column
 
     def model(self, form: SoftForm, known: dict[Word, _Column]) -> _Column:
         """What a form says of every entry."""

@@ -19,7 +19,7 @@ and every α* beside its foils.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -133,20 +133,14 @@ def causal(network: Network, data: Data, foiled: Foiled | None = None) -> Causal
     networks, and computed here if it is not given.
     """
     foiled = foiled_hints(data) if foiled is None else foiled
-    nobody, everybody = _rows(network, data, False), _rows(network, data, True)
-
-    def right(rows: Bool[Array, "..."], given: Attention, temperature: float = 1.0):
-        return _right(network, data.batch, _patch(network, data, rows, given, temperature))
-
-    fixed = fixed_yardsticks(data)
-    some = fixed["self"]
     return Causal(
-        own=float(right(nobody, some).score),
+        own=_score_at(network, data, 1.0),
         floor=floor_score(network, data),
-        tempered={
-            name: float(right(nobody, some, value).score) for name, value in TEMPERATURES.items()
+        tempered={name: _score_at(network, data, value) for name, value in TEMPERATURES.items()},
+        fixed={
+            name: accuracy_under(network, data, given)
+            for name, given in fixed_yardsticks(data).items()
         },
-        fixed={name: float(right(everybody, given).score) for name, given in fixed.items()},
         mechanisms={
             truth.mechanism: _forced(network, data, truth, foiled[truth.mechanism])
             for truth in data.truths
@@ -158,11 +152,35 @@ def causal(network: Network, data: Data, foiled: Foiled | None = None) -> Causal
 def _forced(
     network: Network, data: Data, truth: GroundTruth, foiled: Mapping[FoiledPart, FoiledHints]
 ) -> ForcedMechanism:
+    classes = (
+        truth.updated,
+        truth.active & ~truth.updated,
+        ~truth.active & ~truth.updated,
+    )
+    return ForcedMechanism(
+        exact=accuracy_under(network, data, truth.attention),
+        rows={
+            name: float(
+                _right(network, data.batch, _patch(network, data, rows, truth.attention)).score
+            )
+            for name, rows in zip(ROWS, classes, strict=True)
+        },
+        foils=foils(network, data, truth, foiled),
+    )
+
+
+def foils(
+    network: Network, data: Data, truth: GroundTruth, foiled: Mapping[FoiledPart, FoiledHints]
+) -> tuple[Foil, ...]:
+    """What a network makes of each part of a mechanism's selection that is wrong.
+
+    `foiled` is what they change, of this mechanism: `foiled_hints(data)[truth.mechanism]`.
+    """
     everybody = _rows(network, data, True)
     phase_of = jnp.arange(len(truth.senders))[:, None, None] % truth.phases
 
-    def attending(senders: Int[Array, "..."], rows: Bool[Array, "..."] = everybody) -> Patch:
-        return _patch(network, data, rows, jax.nn.one_hot(senders, data.batch.nodes)[:, :, None])
+    def attending(senders: Int[Array, "..."], rows: Bool[Array, "..."]) -> Patch:
+        return _patch(network, data, rows, _one_hot(senders))
 
     def until(phase: int) -> Bool[Array, "time batch receivers"]:
         """From the next phase on a network attends by itself."""
@@ -170,25 +188,26 @@ def _forced(
 
     def foils_of(phase: int) -> list[Foil]:
         """Phase by phase: patches of long traces are large."""
-        foils = {
+        given = {
             at: _FoilGiven.of(truth, data, at)
             for at, cases in foiled.items()
             if cases.cases and at.phase == phase
         }
-        if not foils:
+        if not given:
             return []
         chance = [random_attention(data, k) for k in range(RANDOM_STEPS)]
         asides = (
             attending(truth.senders, until(phase)),
-            *(_patch(network, data, until(phase), given) for given in chance),
-            *(attending(given.senders, until(phase)) for given in foils.values()),
+            *(_patch(network, data, until(phase), each) for each in chance),
+            *(attending(each.senders, until(phase)) for each in given.values()),
         )
-        ran = _right(network, data.batch, attending(truth.senders), asides)
+        # Where a network goes on by itself it needs its own attention, so this is a patch, too.
+        ran = _right(network, data.batch, attending(truth.senders, everybody), asides)
         exact, *others = (answers(data, hints) for hints in ran.asides)
         anyhow, wrong = others[:RANDOM_STEPS], others[RANDOM_STEPS:]
         return [
-            foil(at, given, exact, anyhow, said)
-            for (at, given), said in zip(foils.items(), wrong, strict=True)
+            foil(at, each, exact, anyhow, said)
+            for (at, each), said in zip(given.items(), wrong, strict=True)
         ]
 
     def foil(
@@ -196,7 +215,7 @@ def _forced(
     ) -> Foil:
         cases = foiled[at]
         by_chance = [cases.right(each) for each in anyhow]
-        always_given = _right(network, data.batch, attending(given.senders))
+        always_given = answered(network, data, _one_hot(given.senders))
         return Foil(
             part=at.part,
             phase=at.phase,
@@ -214,19 +233,7 @@ def _forced(
             named=_named(data.batch, always_given.outputs, given),
         )
 
-    classes = (
-        truth.updated,
-        truth.active & ~truth.updated,
-        ~truth.active & ~truth.updated,
-    )
-    return ForcedMechanism(
-        exact=float(_right(network, data.batch, attending(truth.senders)).score),
-        rows={
-            name: float(_right(network, data.batch, attending(truth.senders, rows)).score)
-            for name, rows in zip(ROWS, classes, strict=True)
-        },
-        foils=tuple(foil for phase in range(truth.phases) for foil in foils_of(phase)),
-    )
+    return tuple(foil for phase in range(truth.phases) for foil in foils_of(phase))
 
 
 class _FoilGiven(NamedTuple):
@@ -252,7 +259,7 @@ class _FoilGiven(NamedTuple):
         return jnp.take_along_axis(self.senders, when[None], axis=0)[0]
 
 
-class _Right(eqx.Module):
+class Answered(eqx.Module):
     """What a patched network answered, and where that is right."""
 
     score: Float[Array, ""]
@@ -264,16 +271,20 @@ class _Right(eqx.Module):
 
 
 @eqx.filter_jit
-def _right(network: Network, batch: Batch, patch: Patch, asides: tuple[Patch, ...] = ()) -> _Right:
+def _right(
+    network: Network, batch: Batch, change: Patch | Attention, asides: tuple[Patch, ...] = ()
+) -> Answered:
+    """What is answered with a patch, or with an attention in all rows: then a network's own is not
+    computed, which is most of the work."""
     steps, substeps = batch.steps, network.config.nb_msg_passing_steps
 
-    def split(patch: Patch) -> Patch:
-        return jax.tree.map(lambda x: x.reshape(steps, substeps, *x.shape[1:]), patch)
+    def split(change: Any) -> Any:
+        return jax.tree.map(lambda x: x.reshape(steps, substeps, *x.shape[1:]), change)
 
-    ran = unroll(
-        network, batch, training=False, patch=split(patch), asides=[split(p) for p in asides]
-    )
-    return _Right(
+    here = {"patch": change} if isinstance(change, Patch) else {"replace": {"attention": change}}
+    every = [split(aside) for aside in asides]
+    ran = unroll(network, batch, training=False, asides=every, **split(here))
+    return Answered(
         output_scores(batch, ran.outputs)["score"],
         right_nodes(batch, ran.outputs),
         ran.outputs,
@@ -289,6 +300,18 @@ def _patch(
     fit = partial(_at_every_step, network, data)
     rows, given = fit(rows), fit(jnp.mean(given, axis=2, keepdims=True))
     return Patch(rows, given, jnp.full(rows.shape[0], temperature))
+
+
+def _everywhere(
+    network: Network, data: Data, attention: Attention
+) -> Float[Array, "substeps batch every_head receivers senders"]:
+    """The mean of its heads, in each head and in every message-passing step."""
+    one = _at_every_step(network, data, jnp.mean(attention, axis=2, keepdims=True))
+    return jnp.broadcast_to(one, (*one.shape[:2], network.config.nb_heads, *one.shape[3:]))
+
+
+def _one_hot(senders: Int[Array, "time batch nodes"]) -> Attention:
+    return jax.nn.one_hot(senders, senders.shape[-1])[:, :, None]
 
 
 def _at_every_step(network: Network, data: Data, values: Array) -> Array:
@@ -320,40 +343,45 @@ def _share(right: Bool[Array, "batch nodes"], among: Bool[Array, "batch nodes"])
 
 def run_forced(network: Network, data: Data, attention: Attention) -> Trace:
     """Run a network with a given attention: the mean of its heads, in each head."""
-    everybody = _rows(network, data, True)
-    return run(network, data.batch, patch=_patch(network, data, everybody, attention))
+    return run(network, data.batch, replace={"attention": _everywhere(network, data, attention)})
 
 
 def run_hardened(network: Network, data: Data) -> Trace:
     """Run a network with every row of its own attention hardened to its largest entry."""
-    return run(network, data.batch, patch=_hardening(network, data))
+    return run(network, data.batch, patch=_tempering(network, data, TEMPERATURES["hardened"]))
 
 
 def floor_score(network: Network, data: Data) -> float:
     """The share of nodes that are right whatever is attended to."""
-    everybody = _rows(network, data, True)
     always = jnp.ones((data.batch.size, data.batch.nodes), bool)
     for k in range(RANDOM_ATTENTIONS):
-        patch = _patch(network, data, everybody, random_attention(data, k))
-        always &= _right(network, data.batch, patch).nodes
+        always &= answered(network, data, random_attention(data, k)).nodes
     return float(jnp.mean(always))
 
 
 def accuracy_under(network: Network, data: Data, attention: Attention) -> float:
     """Output accuracy with a given attention."""
-    patch = _patch(network, data, _rows(network, data, True), attention)
-    return float(_right(network, data.batch, patch).score)
+    return float(answered(network, data, attention).score)
+
+
+def answered(network: Network, data: Data, attention: Attention) -> Answered:
+    """What a network answers with a given attention, and where that is right."""
+    return _right(network, data.batch, _everywhere(network, data, attention))
 
 
 def hardened_score(network: Network, data: Data) -> float:
     """Output accuracy with every row of its own attention hardened to its largest entry."""
-    return float(_right(network, data.batch, _hardening(network, data)).score)
+    return _score_at(network, data, TEMPERATURES["hardened"])
 
 
-def _hardening(network: Network, data: Data) -> Patch:
-    """Nobody is given another attention; everybody's own is hardened."""
+def _score_at(network: Network, data: Data, temperature: float) -> float:
+    return float(_right(network, data.batch, _tempering(network, data, temperature)).score)
+
+
+def _tempering(network: Network, data: Data, temperature: float) -> Patch:
+    """Nobody is given another attention; everybody's own is at another temperature."""
     nobody = _rows(network, data, False)
-    return _patch(network, data, nobody, fixed_yardsticks(data)["self"], TEMPERATURES["hardened"])
+    return _patch(network, data, nobody, fixed_yardsticks(data)["self"], temperature)
 
 
 def can_force(network: Network, data: Data, attention: Attention) -> bool:

@@ -33,7 +33,6 @@ from mechgap.measures.causal import run_forced, run_hardened
 from mechgap.measures.data import Data
 from mechgap.measures.yardsticks import fixed_yardsticks
 from mechgap.network.network import Network
-from mechgap.network.patch import Patch
 from mechgap.network.trace import Trace, run
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.sampling import make_batch
@@ -274,7 +273,7 @@ def _followed(
 
     said = {
         "own": predicted(run(network, pair.own)),
-        "interchanged": predicted(run(network, pair.own, patch=_everywhere(giver.attention))),
+        "interchanged": predicted(run(network, pair.own, replace={"attention": giver.attention})),
         "hardened": predicted(run_hardened(network, data)),
         **{name: predicted(run_forced(network, data, each)) for name, each in given.items()},
     }
@@ -296,12 +295,6 @@ def _followed(
             },
         )
     return found
-
-
-def _everywhere(attention: Float[Array, "time batch heads receivers senders"]) -> Patch:
-    """A patch that gives every row this attention, each head its own."""
-    time, size, _, nodes, _ = attention.shape
-    return Patch(jnp.ones((time, size, nodes), bool), attention, jnp.ones(time))
 
 
 def _number_hints(batch: Batch) -> list[str]:
