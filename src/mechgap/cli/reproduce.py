@@ -51,11 +51,15 @@ def reproduce(
     spends a time where it tells most. `status` shows what is done, running or missing.
     """
     from mechgap.experiments.replication.judging import Judge
-    from mechgap.experiments.replication.landscapes import FlatnessTable, make_landscapes
-    from mechgap.experiments.replication.programs import ProgramsTable, keep_programs
     from mechgap.experiments.replication.rendering import FORMATS
     from mechgap.experiments.replication.tables import TABLES
-    from mechgap.experiments.replication.training import Places, needed, spend, train_all
+    from mechgap.experiments.replication.training import (
+        Places,
+        needed,
+        spend,
+        study_all,
+        train_all,
+    )
     from mechgap.training.engines import make_engine
 
     format = "json" if as_json else format
@@ -74,6 +78,11 @@ def reproduce(
     if what == "page":
         _write_page(results, out or Path("replication.md"))
         return
+    shown = {
+        name: table if steps is None else table.shortened(steps)
+        for name, table in TABLES.items()
+        if what in (name, "all")
+    }
     if train:
         seconds = math.inf if budget is None else _seconds(budget)
         with watched(runs, deadline=time.monotonic() + seconds) as watcher:
@@ -82,24 +91,13 @@ def reproduce(
                 spend(seconds, places)
             else:
                 train_all(needed(what, steps), seeds, places)
-            if what == "landscapes" or (what == "all" and budget is None):
-                tables = [table for table in TABLES.values() if isinstance(table, FlatnessTable)]
-                wanted = [population for table in tables for population in table.populations]
-                make_landscapes(wanted, runs, results, watcher.tell)
-            if what == "programs" or (what == "all" and budget is None):
-                tables = [table for table in TABLES.values() if isinstance(table, ProgramsTable)]
-                for population in (p for table in tables for p in table.populations):
-                    keep_programs(population, runs, results, watcher.tell)
+                study_all(shown.values(), places)
     if what == "figures":
         from mechgap.experiments.replication.figures import draw_paper_figures
 
         for path in draw_paper_figures(runs, results, out or Path("figures")):
             print(f"written: {path}")
         return
-    shown = {
-        name: TABLES[name] if steps is None else TABLES[name].shortened(steps)
-        for name in (TABLES if what == "all" else [what])
-    }
     judge = Judge.of([*TABLES.values(), *shown.values()], results)
     for name, table in shown.items():
         print(FORMATS[format](table.rendered(name, results, judge)))
@@ -110,33 +108,21 @@ def reproduce(
 def _show_status(seeds: int | None, runs: Path, results: Path, format: str) -> None:
     from mechgap.experiments.replication.figures import FIGURES, figure_populations
     from mechgap.experiments.replication.kinds import duration
-    from mechgap.experiments.replication.landscapes import FlatnessTable, is_computed
-    from mechgap.experiments.replication.programs import ProgramsTable, kept_programs
     from mechgap.experiments.replication.rendering import FORMATS, Rendered
     from mechgap.experiments.replication.status import standing, table_state
     from mechgap.experiments.replication.tables import TABLES, all_populations
 
     needed = {**all_populations(), **figure_populations()}
     found = {n: standing(p, seeds, runs, results) for n, p in needed.items()}
-    landscapes = {p.name for p in needed.values() if is_computed(p, results)}
-    programs = {p.name for p in needed.values() if kept_programs(results, p) is not None}
-
-    def further(table: object) -> set[str]:
-        """The populations of which a table has what it needs beside training."""
-        if isinstance(table, FlatnessTable):
-            return landscapes
-        return programs if isinstance(table, ProgramsTable) else {*needed}
-
-    wanted = [(name, "table", table.populations, further(table)) for name, table in TABLES.items()]
-    wanted += [
-        (figure.caption, "figure", figure.populations,
-         landscapes if figure.is_landscape else {*needed})
-        for figure in FIGURES
-    ]  # fmt: skip
+    wanted = [(name, "table", table.populations, table.study) for name, table in TABLES.items()]
+    wanted += [(f.caption, "figure", f.populations, f.study) for f in FIGURES]
     rows, data = [], []
-    for name, kind, populations, computed in wanted:
+    for name, kind, populations, study in wanted:
         parts = [p.name for p in populations]
-        state = table_state(found[n].state if n in computed else "missing" for n in parts)
+        state = table_state(
+            found[p.name].state if study is None or study.is_known(p, results) else "missing"
+            for p in populations
+        )
         each = [f"{n} {found[n].finished}/{found[n].wanted}" for n in parts]
         left = sum(found[n].seconds for n in dict.fromkeys(parts))
         rows.append((name, kind, state, ", ".join(each), duration(left) if left else "-"))

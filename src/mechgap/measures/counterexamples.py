@@ -20,7 +20,7 @@ from mechgap.training.store import write_file
 from mechgap.training.train import Tell
 from mechgap.typed import arrays, plain, typed
 
-FILE, SERIES = "counterexamples.json", "counterexamples.safetensors"
+FILE, SERIES = "counterexamples.json", ".safetensors"
 ASKED = 200_000
 """If nobody says otherwise all graphs of a size are tried if they are no more than these."""
 
@@ -47,26 +47,37 @@ class SearchedRun:
         """As in its file."""
         return plain(self)
 
+    def with_seeds(self, more: "SearchedRun") -> "SearchedRun":
+        """Joined with what was found about others in the same way, or again."""
+        return replace(self, seeds=dict(sorted({**self.seeds, **more.seeds}.items())))
+
     @staticmethod
     def load(folder: Path) -> "SearchedRun | None":
         """What was written into a run; None if nothing was."""
-        path, beside = folder / FILE, folder / SERIES
+        again = f"Delete it, and run: mechgap counterexample {folder}"
+        return SearchedRun.read(folder / FILE, again)
+
+    @staticmethod
+    def read(path: Path, remedy: str) -> "SearchedRun | None":
+        """From a file, with the runs over the graphs beside it; None if there is none."""
         if not path.exists():
             return None
+        beside = path.with_suffix(SERIES)
         try:
             series = load_tensors(beside.read_bytes()) if beside.exists() else {}
             return typed(SearchedRun, json.loads(path.read_text()), series)
         except (OSError, ValueError, KeyError, SafetensorError, InvalidInput) as error:
-            raise InvalidInput(
-                f"'{path}' cannot be read ({error}). Delete it, and run: mechgap counterexample "
-                f"{folder}"
-            ) from error
+            raise InvalidInput(f"'{path}' cannot be read ({error}). {remedy}") from error
 
-    def save(self, folder: Path) -> None:
-        """Write both files, each whole or not at all."""
-        write_file(folder / SERIES, packed(arrays(self), {"format": "mechgap counterexamples"}))
+    def write(self, path: Path) -> None:
+        """Into a file, whole or not at all."""
         text = json.dumps(self.to_json(), indent=1, allow_nan=False)
-        write_file(folder / FILE, (text + "\n").encode())
+        write_file(path, (text + "\n").encode())
+
+    def write_runs(self, path: Path) -> None:
+        """The runs over the graphs, into the file beside that one."""
+        series = packed(arrays(self), {"format": "mechgap counterexamples"})
+        write_file(path.with_suffix(SERIES), series)
 
 
 def counterexamples(
@@ -106,7 +117,8 @@ def counterexamples(
         tell("seeds", done, len(to_do))
         network = run.network(seed, which)
         searched = smallest_wrong(network, recipe.posed, most, recipe.mechanisms)
-        found = replace(found, seeds=dict(sorted({**found.seeds, seed: searched}.items())))
-        found.save(run.folder)
+        found = found.with_seeds(replace(found, seeds={seed: searched}))
+        found.write_runs(run.folder / FILE)
+        found.write(run.folder / FILE)
     tell("seeds", len(to_do), len(to_do))
     return found

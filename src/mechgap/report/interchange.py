@@ -62,7 +62,7 @@ def rows(results: Results) -> Iterator[tuple[str, str, Sequence[str]]]:
                 found = [m.interchange[mechanism] for m in asked if mechanism in m.interchange]
                 each = [i.variables[variable] for i in found if variable in i.variables]
                 if each:
-                    yield f"{mechanism}: {variable}", name, _cells(each)
+                    yield f"{mechanism}: {variable}", name, cells(each)
 
 
 def without_cases(results: Results) -> dict[str, tuple[str, ...]]:
@@ -93,7 +93,8 @@ def _variables(mechanism: str, everyone: dict[str, list[NetworkMeasures]]) -> li
     return list(dict.fromkeys(name for found in of_it for name in found.variables))
 
 
-def _cells(each: Sequence[Carried]) -> list[str]:
+def cells(each: Sequence[Carried]) -> list[str]:
+    """One variable in some networks: the cells of `COLUMNS`."""
     dimensions = f"{np.median([c.dimensions for c in each]):.0f}"
     return [
         dimensions,
@@ -101,12 +102,12 @@ def _cells(each: Sequence[Carried]) -> list[str]:
         percent([c.small.hints.follows for c in each]),
         percent([c.large.outputs.follows for c in each if c.large is not None]),
         *(
-            percent([_beside(c, getattr(c, k)) for c in each])
+            percent([score_beside(c, getattr(c, k)) for c in each])
             for k in ("random", "shuffled", "whole")
         ),
     ]
 
 
-def _beside(carried: Carried, yardstick: Agreement) -> float:
+def score_beside(carried: Carried, yardstick: Agreement) -> float:
     """A yardstick's score, about what the variable's own score is about."""
     return score(yardstick) if carried.small.outputs.cases else yardstick.hints.follows

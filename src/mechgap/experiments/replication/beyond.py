@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from mechgap.experiments.replication.causes import CausalTable, FoilTable
+from mechgap.experiments.replication.computing import InterchangeTable, TwoByTwoTable
 from mechgap.experiments.replication.correlations import AlongTable, CorrelationTable
+from mechgap.experiments.replication.counterexamples import CounterexampleTable
 from mechgap.experiments.replication.ends import EndsTable
+from mechgap.experiments.replication.failing import FailingTable
 from mechgap.experiments.replication.hints import HintsTable
 from mechgap.experiments.replication.kinds import Row, Table
 from mechgap.experiments.replication.library import (
@@ -58,6 +61,14 @@ _GAPS = (
     Row("bfs, taught bfs_parent's attention", BFS_SUPERVISED_PARENT),
     Row("bellman_ford", BF),
     Row("dfs", DFS),
+)
+
+
+_COMPUTED = (
+    Row("bfs", BFS),
+    Row("bfs, taught bfs_parent's attention", BFS_SUPERVISED_PARENT),
+    Row("bellman_ford", BF),
+    Row("bellman_ford, edge information, taught attention", BF_TAUGHT),
 )
 
 
@@ -349,6 +360,48 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 "own hardened, forced to the rule, to the soft form, to uniform attention. The "
                 "program alone: run without any network. Does not use: parts of the program whose "
                 "foils cost nothing, and in how many seeds.",
+            ),
+        ),
+        "computes": InterchangeTable(
+            "Beyond the paper: do they compute what the program computes?",
+            _COMPUTED,
+            (
+                "`mechgap measure RUN --causal`: one variable of the program is put from one run "
+                "into another, at one node, and both go on. Follows: cases in which the network "
+                "then answers as the program does, wherever that makes a difference; on graphs of "
+                "16 nodes, and of 64 with the same directions. Directions: how much of the hidden "
+                "state is put in, found on other cases.",
+                "Beside it as many random directions, the same directions from another node of "
+                "the source run, the whole of the node's state; an untrained network whose "
+                "directions were sought alike, and the compiled one. About outputs, or the next "
+                "hints where no output changes.",
+            ),
+        ),
+        "attends_and_computes": TwoByTwoTable(
+            "Beyond the paper: attends like it, computes like it",
+            _COMPUTED,
+            (
+                "Attends: agreement on updated nodes (test graphs). Computes: the mean over the "
+                "program's variables of the interchanges that follow. Like it: nearer to the "
+                "exact network, which has 100 %, than to the untrained one.",
+            ),
+        ),
+        "failing": FailingTable(
+            "Beyond the paper: why answers are wrong",
+            _COMPUTED,
+            (
+                "Nodes of the test graphs that are answered wrongly. First wrong: the node's "
+                "attention (in a step that updates it), or a hint of it. After another node: "
+                "another of the graph was wrong before. Late, many: the last quarter.",
+            ),
+        ),
+        "counterexamples": CounterexampleTable(
+            "Beyond the paper: the smallest graph on which they are wrong",
+            _COMPUTED,
+            (
+                "`mechgap counterexample RUN`: all graphs up to a size, from every source, in "
+                "order (weighted ones with each of three weights); then larger ones by search, "
+                "where what is found is small and need not be the smallest.",
             ),
         ),
         "correlations_elsewhere": CorrelationTable(

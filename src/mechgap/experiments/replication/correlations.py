@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from mechgap.experiments.replication.comparison import Comparison, compare_correlations
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import Table, TableOfRows, measures_of, not_run
+from mechgap.experiments.replication.kinds import Study, Table, TableOfRows, measures_of, not_run
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.experiments.replication.snapshots import kept_snapshots
@@ -23,6 +23,8 @@ COEFFICIENTS = {"Pearson r": ("pearson_r", "pearson"), "Spearman ρ": ("spearman
 @dataclass(frozen=True)
 class CorrelationTable:
     """Both coefficients of some populations; beside the paper's, by kind, where it prints them."""
+
+    study: ClassVar[Study | None] = None
 
     caption: str
     populations: tuple[Population, ...]

@@ -7,6 +7,9 @@ from types import MappingProxyType
 
 from mechgap.errors import InvalidInput
 from mechgap.experiments.gap import NODES
+from mechgap.experiments.replication.computing import TwoByTwoTable
+from mechgap.experiments.replication.kinds import Study
+from mechgap.experiments.replication.landscapes import LANDSCAPES
 from mechgap.experiments.replication.library import BF, BFS, DFS_SHORT, REGULARISED_BFS
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.sizes import SizesTable
@@ -32,9 +35,9 @@ class PaperFigure:
     populations: tuple[Population, ...]
 
     @property
-    def is_landscape(self) -> bool:
-        """Whether it needs more than a measured population."""
-        return self.drawing.startswith("landscape")
+    def study(self) -> Study | None:
+        """What it needs beside measured networks."""
+        return LANDSCAPES if self.drawing.startswith("landscape") else None
 
     def file(self, population: Population) -> str:
         """The name of a drawing's file, without its ending. Stability has one for each task."""
@@ -93,8 +96,9 @@ def draw_paper_figures(runs: Path, results: Path, out: Path) -> list[Path]:
             drawn = drawings[figure.drawing]()
             written += save_in_both(drawn, out, figure.file(population))
     for name, table in TABLES.items():
-        drawn = table.drawn(results) if isinstance(table, SizesTable) else None
-        written += save_in_both(drawn, out, f"sizes_{name}") if drawn is not None else []
+        drawn = table.drawn(results) if isinstance(table, SizesTable | TwoByTwoTable) else None
+        prefix = "sizes_" if isinstance(table, SizesTable) else ""
+        written += save_in_both(drawn, out, f"{prefix}{name}") if drawn is not None else []
     return written + _draw_stability(runs, out)
 
 

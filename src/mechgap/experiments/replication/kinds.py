@@ -6,10 +6,10 @@ would cost.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.numbers import KeptMeasures, load_numbers
@@ -17,12 +17,27 @@ from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.solutions import FORMS
 from mechgap.report.paper import CLUSTERS
+from mechgap.training.train import Tell
 from mechgap.typed import plain
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is found out about trained networks beside what all of them are measured by."""
+
+    keep: Callable[[Population, Path, Path, Tell], None]
+    """From a population's run in the folder of runs into the folder of results: what is not known
+    yet. Nothing where there is no run."""
+    is_known: Callable[[Population, Path], bool]
+    """Whether the folder of results has it."""
 
 
 @runtime_checkable
 class Table(Protocol):
     """Something that populations are trained for."""
+
+    study: ClassVar[Study | None]
+    """What it needs of their networks beside their measures."""
 
     @property
     def caption(self) -> str:
@@ -64,6 +79,8 @@ class Row:
 class TableOfRows(ABC):
     """What tables have in common whose rows are populations with labels."""
 
+    study: ClassVar[Study | None] = None
+
     caption: str
     rows: tuple[Row, ...]
     remarks: tuple[str, ...] = ()
@@ -104,6 +121,8 @@ def spread_text(spread: Mapping[str, Any]) -> str:
 @dataclass(frozen=True)
 class SolutionsTable:
     """Distances between learned solutions, and to the compiled one."""
+
+    study: ClassVar[Study | None] = None
 
     caption: str
     populations: tuple[Population, ...]

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from mechgap.experiments.landscape import around_run
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import Table
+from mechgap.experiments.replication.kinds import Study, Table
 from mechgap.experiments.replication.numbers import load_data, save_data
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
-from mechgap.measures.surroundings import Landscape, Settings, compute
+from mechgap.measures.surroundings import Settings, compute
 from mechgap.report.landscape import draw_landscape
 from mechgap.training.store import DATABASE
 from mechgap.training.train import Tell
@@ -23,9 +23,39 @@ POINTS = {"dfs": 21}
 """A side of a surface, where fewer than usual: DFS's traces are over ten times as long."""
 
 
+def file_name(population: Population) -> str:
+    """The landscape's file in `results/`."""
+    return f"landscape_{population.name}"
+
+
+def is_computed(population: Population, results: Path) -> bool:
+    """Whether its landscape's numbers are known."""
+    return load_data(results, file_name(population)) is not None
+
+
+def keep_landscape(population: Population, runs: Path, results: Path, tell: Tell) -> None:
+    """Look around the parameters of a run, or at the rest of it; its numbers are kept."""
+    folder = runs / population.name
+    if not (folder / DATABASE).exists():
+        return
+    around = around_run(folder, SEED, None)
+    points = POINTS.get(population.task, Settings.points)
+    settings = Settings(title=around.title, points=points)
+    found = compute(around.folder, settings, around.networks, around.batch, tell)
+    draw_landscape(found, around.folder)
+    numbers = {"settings": asdict(settings), "flatness": found.flatness()}
+    numbers["settings"]["radii"] = list(settings.radii)
+    save_data(results, file_name(population), numbers)
+
+
+LANDSCAPES = Study(keep_landscape, is_computed)
+
+
 @dataclass(frozen=True)
 class FlatnessTable:
     """How much the loss rises around learned and compiled parameters."""
+
+    study: ClassVar[Study | None] = LANDSCAPES
 
     caption: str
     populations: Sequence[Population]
@@ -71,34 +101,3 @@ def _rise(row: Any) -> str:
         return "beyond float32"
     deviation = "" if row["std"] is None else f" ± {row['std']:.1e}"
     return f"{row['rise']:.1e}{deviation}"
-
-
-def file_name(population: Population) -> str:
-    """The landscape's file in `results/`."""
-    return f"landscape_{population.name}"
-
-
-def is_computed(population: Population, results: Path) -> bool:
-    """Whether its landscape's numbers are known."""
-    return load_data(results, file_name(population)) is not None
-
-
-def make_landscapes(
-    populations: Sequence[Population], runs: Path, results: Path, tell: Tell
-) -> list[Landscape]:
-    """The landscape of every population that has a run, or the rest of it; numbers are kept."""
-    made = []
-    for population in populations:
-        folder = runs / population.name
-        if not (folder / DATABASE).exists():
-            continue
-        around = around_run(folder, SEED, None)
-        points = POINTS.get(population.task, Settings.points)
-        settings = Settings(title=around.title, points=points)
-        found = compute(around.folder, settings, around.networks, around.batch, tell)
-        draw_landscape(found, around.folder)
-        numbers = {"settings": asdict(settings), "flatness": found.flatness()}
-        numbers["settings"]["radii"] = list(settings.radii)
-        save_data(results, file_name(population), numbers)
-        made.append(found)
-    return made

@@ -12,6 +12,8 @@ from typing import Any
 from mechgap.errors import InvalidInput
 from mechgap.measures.causal import Causal
 from mechgap.measures.correlation import Correlations
+from mechgap.measures.failing import Failing
+from mechgap.measures.interchange.measure import Interchange
 from mechgap.measures.internal import Parts
 from mechgap.measures.results import NetworkMeasures, load_results
 from mechgap.measures.snapshot import Seen, SeenRun
@@ -54,6 +56,10 @@ class KeptNetwork:
     """Each hint's share of the trace that is within the paper's margins. Empty in older numbers."""
     hint_scores: Mapping[str, float] = field(default_factory=dict)
     """dm-clrs's score of each hint: by the more likely answer."""
+    failing: Failing | None = None
+    """None in older numbers, too."""
+    interchange: Mapping[str, Interchange] = field(default_factory=dict)
+    """By mechanism; nothing where nobody asked."""
 
 
 @dataclass(frozen=True, kw_only=True)

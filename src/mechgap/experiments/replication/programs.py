@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 from statistics import mean
+from typing import ClassVar
 
 from mechgap.decompiler.explanation import Explanation
 from mechgap.decompiler.graphs import TEST
 from mechgap.decompiler.population import DecompiledRun, decompile_run
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import TableOfRows, not_run
+from mechgap.experiments.replication.kinds import Study, TableOfRows, not_run
 from mechgap.experiments.replication.numbers import load_numbers
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
@@ -34,9 +35,38 @@ COLUMNS = {
 }
 
 
+def _path(results: Path, population: Population) -> Path:
+    return results / "decompiled" / f"{population.name}.json"
+
+
+def kept_programs(results: Path, population: Population) -> DecompiledRun | None:
+    """What was found about a population; None where nothing was."""
+    return DecompiledRun.read(_path(results, population), "Remove it and run again")
+
+
+def keep_programs(population: Population, runs: Path, results: Path, tell: Tell) -> None:
+    """Decompile the finished networks of a run, and join what was found to what is kept."""
+    folder = runs / population.name
+    if not (folder / DATABASE).exists():
+        return
+    run = Run.open(folder)
+    if not run.finished:
+        return
+    found = decompile_run(run, tell=tell)
+    kept = kept_programs(results, population)
+    (found if kept is None else kept.with_seeds(found.seeds)).write(_path(results, population))
+
+
+PROGRAMS = Study(
+    keep_programs, lambda population, results: kept_programs(results, population) is not None
+)
+
+
 @dataclass(frozen=True)
 class ProgramsTable(TableOfRows):
     """Which programs the seeds of populations run, by the decompiler's verdicts."""
+
+    study: ClassVar[Study | None] = PROGRAMS
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """A row for each verdict of a population, with the means of its seeds."""
@@ -93,25 +123,3 @@ def _idle(found: Sequence[Explanation]) -> str:
         if p.verdict == "idle"
     )
     return ", ".join(f"{part} ({count})" for part, count in parts.most_common()) or "-"
-
-
-def _path(results: Path, population: Population) -> Path:
-    return results / "decompiled" / f"{population.name}.json"
-
-
-def kept_programs(results: Path, population: Population) -> DecompiledRun | None:
-    """What was found about a population; None where nothing was."""
-    return DecompiledRun.read(_path(results, population), "Remove it and run again")
-
-
-def keep_programs(population: Population, runs: Path, results: Path, tell: Tell) -> None:
-    """Decompile the finished networks of a run, and join what was found to what is kept."""
-    folder = runs / population.name
-    if not (folder / DATABASE).exists():
-        return
-    run = Run.open(folder)
-    if not run.finished:
-        return
-    found = decompile_run(run, tell=tell)
-    kept = kept_programs(results, population)
-    (found if kept is None else kept.with_seeds(found.seeds)).write(_path(results, population))

@@ -3,11 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from mechgap.experiments.replication.comparison import Comparison, Spread, compare
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import Table, difference_text, not_run, spread_text
+from mechgap.experiments.replication.kinds import (
+    Study,
+    Table,
+    difference_text,
+    not_run,
+    spread_text,
+)
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.experiments.replication.snapshots import kept_snapshots
@@ -65,6 +71,8 @@ class StabilityRow:
 @dataclass(frozen=True)
 class StabilityTable:
     """Accuracy and gaps at the start, at the worst moment and at the end."""
+
+    study: ClassVar[Study | None] = None
 
     caption: str
     rows: tuple[StabilityRow, ...]

@@ -55,6 +55,14 @@ def train_all(populations: Iterable[Population], seeds: int | None, places: Plac
             keep_numbers(s.population, places.runs, places.results, places.watcher.tell)
 
 
+def study_all(wanted: Iterable[tables.Table], places: Places) -> None:
+    """Find out what some tables need of trained networks beside measures, and keep it."""
+    for table in wanted:
+        if table.study is not None:
+            for population in table.populations:
+                table.study.keep(population, places.runs, places.results, places.watcher.tell)
+
+
 def spend(seconds: float, places: Places) -> None:
     """Train for a given time, where it tells most. The watcher says when it is over."""
     populations = tables.all_populations()

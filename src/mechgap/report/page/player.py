@@ -39,7 +39,7 @@ def player(results: Results, searched: SearchedRun | None = None) -> dict[str, A
         for k in range(len(series["lengths"]))
     ]
     chosen, wrong = _chosen(results), _wrong(searched)
-    runs = {
+    runs: dict[int, list[dict[str, Any] | None]] = {
         seed: [_run(task, network.examples, s, phases, k) for k, s in enumerate(samples)]
         for seed, network in chosen.items()
     }
