@@ -117,6 +117,8 @@ class Searched:
         if self.found is not None and not self.tried:
             return f"{self.found.sentence} (none among the {every - 1:,} graphs before it)"
         up_to = f"none among all {every:,} graphs up to {max(self.all_of, default=0)} nodes"
+        if not self.tried:
+            return up_to
         more = sum(self.tried.values())
         if self.found is not None:
             return f"{up_to}; among {more:,} larger ones: {self.found.sentence}"

@@ -25,7 +25,8 @@ class Readout(eqx.Module):
     nodes: Float[Array, "batch nodes channels"]
     before: Float[Array, "batch nodes hidden"]
     after: Float[Array, "batch nodes hidden"]
-    edges: Float[Array, "batch nodes nodes edge_channels"]
+    edges: Float[Array, "batch nodes nodes edge_channels"] | None
+    """None where pairs are a list."""
     graph: Float[Array, "batch hidden"] | None
     pos: Float[Array, "batch nodes"]
 
@@ -89,6 +90,7 @@ class PointerDecoder(eqx.Module):
         """The prediction, from what the readers saw."""
         del encoder
         assert edge is not None
+        assert read.edges is not None
         # The edge that i sees of j is [j, i]: a pointer decoder reads edges backwards.
         backwards = jnp.swapaxes(read.edges, 1, 2)
         target = pointed + edge.bias
@@ -205,18 +207,23 @@ class PreparedDecoders(eqx.Module):
 
     def __call__(self, read: Readout) -> Mapping[str, Array]:
         """The raw predictions."""
+        return {
+            name: decoder.predict(read, *seen, encoder=self.encoder, edge=self.edges.get(name))
+            for name, (decoder, seen) in self.seen(read).items()
+        }
+
+    def seen(self, read: Readout) -> Mapping[str, tuple[Decoder, list[Array]]]:
+        """Every decoder, and what its readers see."""
         parts: list[Array] = []
         if self.readers is not None:
             seen = self.readers.of_parts(read.nodes, read.before, read.after)
             widths = [r.bias.shape[0] for d in self.in_order.values() for r in d.readers]
             parts = jnp.split(seen, np.cumsum(widths)[:-1], axis=-1)
-        predictions = {}
+        found = {}
         for name, decoder in self.in_order.items():
-            mine, parts = parts[: len(decoder.readers)], parts[len(decoder.readers) :]
-            predictions[name] = decoder.predict(
-                read, *mine, encoder=self.encoder, edge=self.edges.get(name)
-            )
-        return predictions
+            found[name] = decoder, parts[: len(decoder.readers)]
+            parts = parts[len(decoder.readers) :]
+        return found
 
 
 def postprocess(

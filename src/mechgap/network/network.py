@@ -201,6 +201,7 @@ def unroll(
     def process(
         read: Readout, hidden: Array, support: Array, forced: Values, patch: Patch | None
     ) -> Message:
+        assert read.edges is not None
         projected = prepared.processor.project(read.nodes, hidden)
         logits = prepared.processor.logits(projected, read.edges, read.graph)
         logits = forced.get("logits", logits)
