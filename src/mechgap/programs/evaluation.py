@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
@@ -58,13 +58,64 @@ def evaluate(expression: Expression, values: Values) -> Any:
     raise TypeError(f"not an expression: {expression!r}")
 
 
+@runtime_checkable
+class Sight(Protocol):
+    """What a program is given, and who sees whom: matrices of all pairs, or lists of some."""
+
+    @property
+    def named(self) -> Mapping[str, Any]:
+        """Inputs by the program's names."""
+        ...
+
+    @property
+    def positions(self) -> Any:
+        """Of the nodes: ``[batch, nodes]``."""
+        ...
+
+    @property
+    def support(self) -> Any:
+        """Which pairs see each other: neighbours in either direction, and everybody itself."""
+        ...
+
+    def of_pairs(self, state: State) -> Values:
+        """Every name's value for every pair of a receiver and a sender."""
+        ...
+
+    def chosen(self, eligible: Any, score: Any, xp: Any) -> tuple[Any, Any]:
+        """For every receiver whether any pair is eligible, and the sender of its smallest score."""
+        ...
+
+    def at_sender(self, expression: Expression, state: State, sender: Any, xp: Any) -> Any:
+        """An expression for every receiver, with the node attended to as `other`."""
+        ...
+
+    def nodes_at(self, values: Any) -> Any:
+        """The nodes whose positions these are."""
+        ...
+
+
 class Given(NamedTuple):
-    """What a program is given: inputs by the program's names, and who sees whom."""
+    """As matrices, in which the first axis is the receivers' and the second the senders'."""
 
     named: Mapping[str, Any]
     positions: Any
     support: Any
-    """Neighbours in either direction, and oneself."""
+
+    def of_pairs(self, state: State) -> Values:
+        """Every name's value for every receiver and sender."""
+        return of_pairs(self, state)
+
+    def chosen(self, eligible: Any, score: Any, xp: Any) -> tuple[Any, Any]:
+        """The smallest of each row, of equals the first."""
+        return eligible.any(-1), xp.where(eligible, score, xp.inf).argmin(-1)
+
+    def at_sender(self, expression: Expression, state: State, sender: Any, xp: Any) -> Any:
+        """An expression for every receiver, with the node attended to as `other`."""
+        return at_sender(expression, self.of_pairs(state), sender, xp)
+
+    def nodes_at(self, values: Any) -> Any:
+        """The nodes at given positions."""
+        return pointed(values, self.positions)
 
 
 def given(program: Program, inputs: Mapping[str, Any], dtype: Any) -> Given:
@@ -90,7 +141,7 @@ def _of_pairs(given: Given, state: State, name: Name) -> Any:
     return node[:, None, :] if name.side is Side.OTHER else node[:, :, None]
 
 
-def of_node(given: Given, state: State) -> Values:
+def of_node(given: Sight, state: State) -> Values:
     """Every name's value at each node itself."""
     return lambda name: state[name.name] if name.name in state else given.named[name.name]
 

@@ -9,13 +9,10 @@ from jaxtyping import Bool, Float, Int
 from mechgap.programs.components import Kind
 from mechgap.programs.conclusions import Becomes, First, Grows, Linked
 from mechgap.programs.evaluation import (
-    Given,
+    Sight,
     State,
-    at_sender,
     evaluate,
     of_node,
-    of_pairs,
-    pointed,
 )
 from mechgap.programs.expressions import Expression
 from mechgap.programs.phases import Phase
@@ -54,7 +51,7 @@ def unchanged(phase: int, state: State) -> State:
 
 def take_step(
     program: Program,
-    given: Given,
+    given: Sight,
     state: State,
     xp: Any = np,
     attended: Mapping[int, Any] | None = None,
@@ -74,29 +71,28 @@ def take_step(
 
 
 def take_phase(
-    phase: Phase, given: Given, state: State, xp: Any = np, attended: Any = None
+    phase: Phase, given: Sight, state: State, xp: Any = np, attended: Any = None
 ) -> TakenPhase:
     """Select and update once."""
-    values = of_pairs(given, state)
+    values = given.of_pairs(state)
     passes = given.support | True
     if phase.mask is not None:
         passes = passes & (evaluate(phase.mask, values) > 0.5)
     eligible = given.support & passes
-    anyone = eligible.any(-1)
     score = phase.select.sign * evaluate(phase.select.expression, values)
     score = xp.broadcast_to(score, eligible.shape)
-    best = xp.where(eligible, score, xp.inf).argmin(-1)
-    default = xp.arange(eligible.shape[-1])
+    anyone, best = given.chosen(eligible, score, xp)
+    default = xp.arange(given.positions.shape[-1])
     if isinstance(phase.otherwise, Expression):
-        default = pointed(evaluate(phase.otherwise, of_node(given, state)), given.positions)
+        default = given.nodes_at(evaluate(phase.otherwise, of_node(given, state)))
     sender = xp.where(anyone, best, default) if attended is None else attended
-    new = {name: at_sender(value, values, sender, xp) for name, value in phase.update.items()}
+    new = {name: given.at_sender(value, state, sender, xp) for name, value in phase.update.items()}
     if phase.keeps:
         new = {name: xp.where(anyone, value, state[name]) for name, value in new.items()}
     return TakenPhase(state, passes, eligible, score, anyone, sender, {**state, **new})
 
 
-def start(program: Program, given: Given, xp: Any = np) -> State:
+def start(program: Program, given: Sight, xp: Any = np) -> State:
     """Everything before the first step."""
     nothing = 0 * given.positions
     state: dict[str, Any] = {}
@@ -113,7 +109,7 @@ def start(program: Program, given: Given, xp: Any = np) -> State:
     return state
 
 
-def _conclude(program: Program, given: Given, state: State, xp: Any) -> State:
+def _conclude(program: Program, given: Sight, state: State, xp: Any) -> State:
     """Decide classes, choices, totals and further pointers, all from what they were before."""
     values, after = of_node(given, state), dict(state)
     for name, conclusion in program.conclude.items():
@@ -140,5 +136,5 @@ def _conclude(program: Program, given: Given, state: State, xp: Any) -> State:
     return after
 
 
-def _one_hot(chosen: Any, given: Given, xp: Any) -> Any:
-    return xp.eye(given.positions.shape[-1])[chosen]
+def _one_hot(chosen: Any, given: Sight, xp: Any) -> Any:
+    return (xp.arange(given.positions.shape[-1]) == chosen[..., None]) * 1.0

@@ -5,16 +5,76 @@ with itself, ordered by receiver and then by sender. Graphs of a batch have as m
 have fewer pairs than the longest list: what is missing is the node that does not exist.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int
 
 from mechgap.errors import InvalidInput
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Feature, Location, Task, Type
+
+
+@dataclass(frozen=True)
+class Edges:
+    """One graph's list."""
+
+    nodes: int
+    receivers: Int[np.ndarray, "pairs"]
+    senders: Int[np.ndarray, "pairs"]
+
+    @staticmethod
+    def of(nodes: int, one: Int[np.ndarray, "edges"], other: Int[np.ndarray, "edges"]) -> "Edges":
+        """The list of a graph with edges from some nodes to others; an edge can be told twice.
+
+        Raises:
+            InvalidInput: there is no node, or an edge has an end that is none.
+        """
+        if nodes < 1:
+            raise InvalidInput(f"a graph has at least 1 node; got {nodes}")
+        for end in (one, other):
+            wrong = np.flatnonzero((end < 0) | (end >= nodes))
+            if wrong.size:
+                k = int(wrong[0])
+                raise InvalidInput(
+                    f"the ends of edges are nodes from 0 to {nodes - 1}; got {one[k]}-{other[k]}"
+                )
+        everyone = np.arange(nodes)
+        receivers, senders = (
+            np.concatenate([a, b, everyone]).astype(np.int64)
+            for a, b in ((one, other), (other, one))
+        )
+        keys = np.unique(receivers * nodes + senders)
+        return Edges(nodes, keys // nodes, keys % nodes)
+
+    @cached_property
+    def offsets(self) -> Int[np.ndarray, "nodes_and_one"]:
+        """Where each receiver's pairs begin in the list, and where the last one's end."""
+        return np.searchsorted(self.receivers, np.arange(self.nodes + 1))
+
+    @cached_property
+    def opposite(self) -> Int[np.ndarray, "pairs"]:
+        """Where the pair the other way round is.
+
+        The pairs sorted by sender and then by receiver are the opposites of the list, in order.
+        """
+        return np.lexsort((self.receivers, self.senders))
+
+    @cached_property
+    def _keys(self) -> Int[np.ndarray, "pairs"]:
+        return self.receivers * self.nodes + self.senders
+
+    def place(
+        self, receivers: Int[np.ndarray, "some"], senders: Int[np.ndarray, "some"]
+    ) -> tuple[Bool[np.ndarray, "some"], Int[np.ndarray, "some"]]:
+        """Whether pairs are in the list, and where."""
+        keys = receivers.astype(np.int64) * self.nodes + senders
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return self._keys[at] == keys, at
 
 
 class EdgeLists(eqx.Module):
@@ -52,27 +112,27 @@ class EdgeLists(eqx.Module):
         on_edges = [f for f in task.inputs if f.location is Location.EDGE]
         matrices = {f.name: np.asarray(batch.inputs[f.name]) for f in on_edges}
         linked = np.any([matrix != 0 for matrix in matrices.values()], axis=0)
-        linked = linked | linked.swapaxes(1, 2) | np.eye(batch.nodes, dtype=bool)
-        pairs = [np.argwhere(graph) for graph in linked]
-        longest = max(map(len, pairs))
-        padded = [
-            np.pad(p, [(0, longest - len(p)), (0, 0)], constant_values=batch.nodes) for p in pairs
-        ]
-        receivers, senders = np.moveaxis(np.stack(padded), -1, 0)
+        lists = [Edges.of(batch.nodes, *np.nonzero(graph)) for graph in linked]
+        longest = max(len(each.receivers) for each in lists)
+
+        def padded(rows: Iterable[np.ndarray], fill: int) -> np.ndarray:
+            wide = (np.pad(r, (0, longest - len(r)), constant_values=fill) for r in rows)
+            return np.stack(list(wide))
+
+        def of_nodes(name: str) -> Int[Array, "batch pairs"]:
+            rows = (getattr(each, name) for each in lists)
+            return jnp.asarray(padded(rows, batch.nodes), jnp.int32)
+
         inputs = {f.name: batch.inputs[f.name] for f in task.inputs if f not in on_edges}
-        at = np.minimum(receivers, batch.nodes - 1), np.minimum(senders, batch.nodes - 1)
-        graph = np.arange(batch.size)[:, None]
-        real = receivers < batch.nodes
         for name, matrix in matrices.items():
-            inputs[name] = jnp.asarray(np.where(real, matrix[graph, *at], 0))
+            rows = (m[each.receivers, each.senders] for m, each in zip(matrix, lists, strict=True))
+            inputs[name] = jnp.asarray(padded(rows, 0))
         return EdgeLists(
             task=task,
-            receivers=jnp.asarray(receivers, jnp.int32),
-            senders=jnp.asarray(senders, jnp.int32),
-            offsets=jnp.asarray([_offsets(r, batch.nodes) for r in receivers], jnp.int32),
-            opposite=jnp.asarray(
-                [_opposite(r, s) for r, s in zip(receivers, senders, strict=True)], jnp.int32
-            ),
+            receivers=of_nodes("receivers"),
+            senders=of_nodes("senders"),
+            offsets=jnp.asarray(np.stack([each.offsets for each in lists]), jnp.int32),
+            opposite=jnp.asarray(padded((each.opposite for each in lists), 0), jnp.int32),
             inputs=inputs,
             hints={f.name: batch.hints[f.name][0] for f in task.hints},
             lengths=batch.lengths,
@@ -96,12 +156,3 @@ def check_lists(task: Task) -> None:
 
 def _is_pairs(feature: Feature) -> bool:
     return feature.type is Type.POINTER and feature.location is not Location.NODE
-
-
-def _offsets(receivers: np.ndarray, nodes: int) -> np.ndarray:
-    return np.searchsorted(receivers, np.arange(nodes + 1))
-
-
-def _opposite(receivers: np.ndarray, senders: np.ndarray) -> np.ndarray:
-    """The pairs sorted by sender and then by receiver are the opposites of the list, in order."""
-    return np.lexsort((receivers, senders))

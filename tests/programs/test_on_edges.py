@@ -1,0 +1,93 @@
+"""A program on lists of edges does what it does on matrices."""
+
+import jax
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
+
+from mechgap.errors import InvalidInput
+from mechgap.programs.interpreter import interpret
+from mechgap.programs.library import LIBRARY
+from mechgap.programs.on_edges import run_on_edges
+from mechgap.tasks.edge_lists import Edges
+from mechgap.tasks.sampling import sample
+
+NEAR = [name for name, program in LIBRARY.items() if not program.sees_all]
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_it_is_the_interpreter(name):
+    program = LIBRARY[name]
+    batch = sample(program.task, jax.random.key(5), batch_size=4, nodes=9, graphs="er-sparse")
+    inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
+    wanted = interpret(program, inputs, steps=None)
+    for k in range(batch.size):
+        edges = Edges.of(9, *np.nonzero(inputs["adj"][k] + inputs["A"][k]))
+        at = edges.receivers, edges.senders
+        mine = {n: v[k] if v.ndim == 2 else v[k][at] for n, v in inputs.items()}
+        steps = len(next(iter(wanted.states.values()))) - 1
+        found = run_on_edges(program, edges, mine, steps)
+        assert np.array_equal(found.senders, wanted.senders[:, k])
+        for component, values in wanted.states.items():
+            assert np.array_equal(found.states[component], values[:, k]), component
+        assert run_on_edges(program, edges, mine).length == found.length
+
+
+def test_a_large_graph_is_scipys():
+    """Ten thousand nodes; distances and levels are those of SciPy."""
+    nodes = 10_000
+    graph = nx.gnm_random_graph(nodes, 30_000, seed=1)
+    one, other = np.array(graph.edges).T
+    weight = np.random.default_rng(0).uniform(0.1, 1, len(one))
+    edges = Edges.of(nodes, one, other)
+    matrix = csr_array((np.r_[weight, weight], (np.r_[one, other], np.r_[other, one])))
+    A = np.asarray(matrix[edges.receivers, edges.senders]).reshape(-1)
+    source = np.zeros(nodes)
+    source[17] = 1
+    inputs = {"pos": np.arange(nodes) / nodes, "s": source, "A": A, "adj": 1.0 * (A > 0)}
+    found = run_on_edges(LIBRARY["bellman_ford"], edges, inputs)
+    wanted = shortest_path(matrix, indices=17)
+    reached = np.isfinite(wanted)
+    np.testing.assert_allclose(found.states["dist"][-1][reached], wanted[reached], atol=1e-9)
+    hops = shortest_path(matrix, unweighted=True, indices=17)
+    inputs |= {"A": inputs["adj"]}
+    found = run_on_edges(LIBRARY["bfs"], edges, inputs)
+    assert found.length == 1 + hops[np.isfinite(hops)].max()
+    parents = np.rint(found.states["pi"][-1] * nodes).astype(int)
+    inner = np.flatnonzero(np.isfinite(hops) & (hops > 0))
+    assert (hops[parents[inner]] == hops[inner] - 1).all()
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 8), st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20))
+def test_a_list_has_every_edge_both_ways_once(nodes, told):
+    ends = [(a % nodes, b % nodes) for a, b in told]
+    one, other = np.array(ends, int).reshape(-1, 2).T
+    edges = Edges.of(nodes, one, other)
+    pairs = list(zip(edges.receivers.tolist(), edges.senders.tolist(), strict=True))
+    wanted = {*ends, *((b, a) for a, b in ends), *((i, i) for i in range(nodes))}
+    assert pairs == sorted(wanted)
+    assert [pairs[k] for k in edges.opposite] == [(b, a) for a, b in pairs]
+    assert all(edges.receivers[edges.offsets[i]] == i for i in range(nodes))
+    everyone = np.arange(nodes)
+    listed, at = edges.place(np.repeat(everyone, nodes), np.tile(everyone, nodes))
+    queries = [(i, j) for i in range(nodes) for j in range(nodes)]
+    assert listed.tolist() == [pair in wanted for pair in queries]
+    assert all(pairs[k] == q for k, q, is_in in zip(at, queries, listed, strict=True) if is_in)
+
+
+def test_what_is_no_list():
+    nothing = np.zeros(0, int)
+    with pytest.raises(InvalidInput, match="at least 1 node"):
+        Edges.of(0, nothing, nothing)
+    with pytest.raises(InvalidInput, match="from 0 to 2; got 1-3"):
+        Edges.of(3, np.array([0, 1]), np.array([1, 3]))
+    alone = Edges.of(1, nothing, nothing)
+    with pytest.raises(InvalidInput, match="looks at all nodes"):
+        run_on_edges(LIBRARY["dijkstra"], alone, {})
+    inputs = {"pos": np.zeros(1), "s": np.ones(1), "A": np.zeros(1), "adj": np.zeros(1)}
+    assert run_on_edges(LIBRARY["bfs"], alone, inputs).length == 1
