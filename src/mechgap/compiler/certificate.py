@@ -123,6 +123,11 @@ class Certificate:
             f"positions closer than {domain.position_gap:.3g} or not increasing": (
                 apart < domain.position_gap - rounding
             ),
+            f"a position that is no multiple of {domain.position_grid}": (
+                (positions % (domain.position_grid or 1.0) != 0).any(-1)
+                if domain.position_grid is not None
+                else np.zeros(samples, bool)
+            ),
             "two nodes that point to the same one compete for it": (run.shared & counted).any(0),
             "a pointer that is fed back lets a node select beyond its neighbours": (
                 run.widened & counted

@@ -141,7 +141,7 @@ def compile_program(
         raise InvalidInput(f"hidden_size must be at least 1; got {hidden_size}")
     refuse(program, list(problems(program)))
     refuse(program, compile_problems(program, target, simplify_decoders))
-    reading = Reading(program, domain.largest_value, domain.largest_weight)
+    reading = Reading(program, domain.largest_value, domain.largest_weight, domain.position_grid)
     state = registers(reading, domain.position_gap)
     norm = balance(reading, state, domain, hidden_size) if target.layer_norm else None
     m = margin(domain)

@@ -16,7 +16,7 @@ from typing import Any
 
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.errors import Errors
-from mechgap.compiler.gadgets import LEAK, steepness
+from mechgap.compiler.gadgets import LEAK
 from mechgap.compiler.keeping import excludes_itself, relaxes
 from mechgap.compiler.logits import (
     Itself,
@@ -53,9 +53,13 @@ def margin(domain: Domain) -> float:
 
     Then their weights together are below 2^-12 of the last digit: the sum of all weights rounds to
     the best one's, whose attention is exactly 1; and sums of few short numbers, to which so little
-    is added, round to what they are without it.
+    is added, round to what they are without it. On a grid so does every position but 0, and all
+    steps together leave 0 nearer to 0 than that.
     """
-    return log(2**12 * domain.nodes / domain.epsilon)
+    others = domain.epsilon / 2**12
+    if domain.position_grid is not None:
+        others = min(others, domain.epsilon * domain.position_grid / (8 * domain.steps))
+    return log(domain.nodes / others)
 
 
 @dataclass(frozen=True)
@@ -84,11 +88,11 @@ class Decided:
     """Of every phase; nothing where positions compete."""
 
 
-def short(value: float) -> float:
+def short(value: float, bits: int = _BITS) -> float:
     """The next larger number of few binary digits: its products with flags are exact."""
     if value <= 0:
         return 0.0
-    last = 2.0 ** (floor(log2(value)) - _BITS)
+    last = 2.0 ** (floor(log2(value)) - bits)
     return last * ceil(value / last)
 
 
@@ -108,17 +112,18 @@ def weights_for(
     """The weights with which every decision is won by at least m."""
     phases = list(enumerate(reading.program.phases))
     whole, spoken = full(reading), _spoken(off, itself)
+    bits = _BITS if domain.position_grid is None else 0  # a position needs the others
     need = [m + 2 * off.silent[i] for i, _ in phases]
     keep = short(max([m, *(need[i] for i, phase in phases if ends_with_itself(phase))]))
     follow = short(max([0.0, *((need[i] + spoken) / whole for i, p in phases if p.followed)]))
     # A valley goes on falling: whoever is eligible must be lifted out of it, wherever it is.
-    falling = keep * steepness(domain.position_gap) if itself is Itself.VALLEY else 0.0
+    falling = keep * domain.steepness if itself is Itself.VALLEY else 0.0
     sharpness, mask, barred = [], [], []
     for i, phase in phases:
         above = value_of(reading, i, phase).range(reading.bounds)[1] or 1.0  # or all are the same
         if by_position(reading.program, phase):
             apart = bias(reading, keep, spoken, phase, itself) + m + 2 * off.racing[i].start
-            sharp = short((apart / domain.position_gap + falling) / whole)
+            sharp = short((apart / domain.position_gap + falling) / whole, bits)
         else:
             share = 4 if _must_be_barred(reading, phase) else 2
             sharp = 2.0 ** floor(log2(largest_logit(reading, domain) / (share * above)))
@@ -138,7 +143,7 @@ def weights_for(
         barred=tuple(barred),
         slack=slack(normed),
         point=(max(keep, follow) + max(need)) / _MEANT,
-        steepness=_STEEP / domain.position_gap,
+        steepness=domain.steep(_STEEP),
     )
 
 
@@ -173,7 +178,7 @@ def decide(
     assumed = Noise.none(reading.phases)
     for _ in range(_ROUNDS):
         weights = weights_for(reading, domain, m, assumed, itself, errors.normed)
-        units = attention_units(reading, domain.position_gap, weights, itself)
+        units = attention_units(reading, domain.steepness, weights, itself)
         now = noise(reading, units, errors, registers)
         if max(weights.mask) + now.largest > largest_logit(reading, domain):
             break

@@ -6,7 +6,8 @@ it (see `certificate`); `verify` and `run` tell which inputs lie outside.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil, frexp, log2
 
 import numpy as np
 
@@ -19,6 +20,12 @@ from mechgap.programs.program import Program
 from mechgap.tasks.specs import Type, get_task
 
 
+_TRIED = 64
+"""How many nodes graphs have on which programs are run to see how long they take."""
+_SLACK = 2**-6
+"""How much steeper than 1 / gap is steep enough, so that rounding cannot reach a neighbour."""
+
+
 @dataclass(frozen=True)
 class Domain:
     """What may be given to a compiled network."""
@@ -27,6 +34,9 @@ class Domain:
     """The largest number of nodes."""
     position_gap: float = 1 / 64
     """The smallest difference between two nodes' positions."""
+    position_grid: float | None = None
+    """A power of two that all positions are multiples of, so that nothing is rounded where they are
+    added up; None where they can be any."""
     value_gap: float | None = None
     """The smallest difference between values that compete for a selection; None to certify the
     smallest that the dtype allows."""
@@ -45,6 +55,16 @@ class Domain:
                 raise InvalidInput(f"{name} must be above 0; got {getattr(self, name)}")
         if self.dtype not in {"float32", "float64"}:
             raise InvalidInput(f"dtype must be float32 or float64; got {self.dtype}")
+        if self.position_grid is not None:
+            self._check_grid(self.position_grid)
+
+    def _check_grid(self, grid: float) -> None:
+        finest = 2 * self.epsilon
+        if not (finest <= grid <= 1 and frexp(grid)[0] == 0.5):
+            raise InvalidInput(
+                f"position_grid must be a power of two from {finest:.3g}, below which sums of "
+                f"positions are rounded in {self.dtype}, to 1; got {grid:.3g}"
+            )
 
     @staticmethod
     def regular(program: Program, nodes: int, dtype: str = "float32") -> "Domain":
@@ -72,6 +92,37 @@ class Domain:
             dtype=dtype,
         )
 
+    @staticmethod
+    def large(program: Program, nodes: int, dtype: str = "float32") -> "Domain":
+        """The domain of large graphs: positions i / nodes, put on a grid that is finer by far.
+
+        What numbers can be and how long a run takes is that of `regular` of a smaller graph, the
+        latter times how many times more nodes there are.
+        """
+        known = min(nodes, _TRIED)
+        domain = Domain.regular(program, known, dtype)
+        grid = position_grid(nodes)
+        return replace(
+            domain,
+            nodes=nodes,
+            position_gap=max(grid, 1 / nodes - grid),
+            position_grid=grid,
+            steps=domain.steps * ceil(nodes / known),
+        )
+
+    @property
+    def steepness(self) -> float:
+        """What positions are multiplied with, so that those of two nodes are more than 1 apart."""
+        return self.steep(1 + _SLACK)
+
+    def steep(self, apart: float) -> float:
+        """What makes the smallest difference of positions at least `apart`.
+
+        On a grid a power of two, so that products are exact.
+        """
+        least = apart / self.position_gap
+        return least if self.position_grid is None else 2.0 ** ceil(log2(least))
+
     @property
     def epsilon(self) -> float:
         """The relative spacing of numbers of the dtype."""
@@ -81,6 +132,11 @@ class Domain:
     def rounding(self) -> float:
         """The largest relative error of one rounding."""
         return self.epsilon / 2
+
+
+def position_grid(nodes: int) -> float:
+    """The grid of so many positions: an eighth of their distance, or finer; a power of two."""
+    return 2.0 ** -(3 + ceil(log2(nodes)))
 
 
 def _numbers(program: Program) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from mechgap.compiler.affine import Affine
 from mechgap.compiler.ballast import Ballast, ballast
 from mechgap.compiler.domain import Domain
+from mechgap.compiler.grid import Grid, is_set_exactly
 from mechgap.compiler.keeping import LOOP
 from mechgap.compiler.reading import Reading, held
 from mechgap.compiler.registers import (
@@ -70,6 +71,8 @@ class Errors:
     """How many numbers can be made of each other, one after the other."""
     normed: bool
     """Whether there is layer norm, and so no register is exactly 0."""
+    grid: Grid | None
+    """Which sums are exact; None if all are rounded."""
     exact: frozenset[str]
 
     def of(self, name: Name) -> float:
@@ -82,27 +85,19 @@ class Errors:
         """How far a form of flags can be off."""
         inherited = sum(abs(value) * self.of(name) for name, value in form.terms.items())
         elsewhere = sum(map(abs, form.side(Side.OTHER).terms.values()))
-        return inherited + self.leak * elsewhere + rounded(form, self.unit)
+        return inherited + self.leak * elsewhere + rounded(form, self.unit, self.grid)
 
 
-def rounded(form: Affine, unit: float) -> float:
+def rounded(form: Affine, unit: float, grid: Grid | None) -> float:
     """What summing up a form can be off by, each register being read from two units.
 
     The two units of a flag that is set are 3 / 2 and 1 / 2 of what they stand for. A term is
     rounded as a weight, as a product, and whenever something is added to it.
     """
+    if grid is not None and grid.adds_up(form):
+        return 0.0
     size = abs(form.constant) + 2 * sum(map(abs, form.terms.values()))
     return gamma(2 * len(form.terms) + 3, unit) * size
-
-
-def is_short_sum(form: Affine) -> bool:
-    """Whether a form of flags adds up multiples of 1/4, few enough for no sum to be rounded.
-
-    Then it is exactly what it should be if its flags are; and if they are off by less than a
-    rounding can see, as leaks are, wherever it is not 0.
-    """
-    weights = [form.constant, *form.terms.values()]
-    return all((4 * weight).is_integer() for weight in weights) and sum(map(abs, weights)) < 2**10
 
 
 def balance(
@@ -148,14 +143,18 @@ def errors(
     unit = domain.rounding
     drift, noise = (norm.drift, norm.noise) if norm is not None else (0.0, 0.0)
 
+    grid = Grid.of(reading, registers, domain, norm is not None)
+
     def flag(register: Flag) -> float:
+        if grid is not None and register.name in grid.flags:
+            return 0.0
         sizes = sum(_sizes(reading, register))
         forms = (*register.forms, *register.less)
         if not register.restored:  # what it reads are inputs and hints, off by a leak
             given = sum(leak * 2 * sum(map(abs, form.terms.values())) for form in forms)
-            summed = sum(rounded(form, unit) for form in forms)
+            summed = sum(rounded(form, unit, grid) for form in forms)
             return given + summed + drift * sizes + len(forms) * noise
-        summed = sum(4 * rounded(form, unit) for form in forms)
+        summed = sum(4 * rounded(form, unit, grid) for form in forms)
         return summed + (drift * sizes + 2 * len(forms) * noise) / STORED
 
     def base(number: Gated | Sum) -> float:
@@ -213,12 +212,12 @@ def errors(
         return gamma(4, unit) * size + number.force * unset + 3 * (drift * size + noise)
 
     def where_set(register: Flag) -> float:
-        """Of a flag that is set: then one form is 1, and what is taken away is exactly 0."""
-        exact = norm is None and all(map(is_short_sum, register.forms))
-        return 0.0 if exact else flag(register)
+        return 0.0 if norm is None and is_set_exactly(register) else flag(register)
 
     def place(register: Place) -> float:
-        return leak + rounded(register.value, unit) + drift + 2 * noise
+        if grid is not None:
+            return 2 * leak
+        return leak + rounded(register.value, unit, grid) + drift + 2 * noise
 
     def moved(register: Moved) -> float:
         """What every step adds to a difference that stays.
@@ -226,7 +225,9 @@ def errors(
         Beside what is seen, the node's own position and the difference are added up; all weights
         are 1. Of its two units one is exactly 0, before and after layer norm, as the reference is.
         """
-        return leak + rounded(register.value, unit) + gamma(4, unit) * 3 + drift + noise
+        if grid is not None:
+            return 2 * leak
+        return leak + rounded(register.value, unit, grid) + gamma(4, unit) * 3 + drift + noise
 
     flags = {r.name: flag(r) for r in registers if isinstance(r, Flag)}
     places: dict[str, float] = {}
@@ -265,6 +266,7 @@ def errors(
         },
         hops=domain.steps,
         normed=norm is not None,
+        grid=grid,
         exact=frozenset({*reading.program.inputs, LOOP.name}),
     )
 

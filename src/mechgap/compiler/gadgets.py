@@ -10,8 +10,6 @@ from mechgap.compiler.affine import Affine, term
 from mechgap.programs.expressions import Side
 
 LEAK = 0.01
-TENT_SLACK = 2**-6
-"""How much steeper than 1 / gap a tent is, so that rounding cannot reach a neighbour."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +30,14 @@ def linear(form: Affine, low: float) -> Unit:
     return Unit(form - low, 1.0, "linear")
 
 
-def tent(position: str, gap: float, width: Affine, weight: float, label: str) -> list[Unit]:
+def tent(position: str, steep: float, width: Affine, weight: float, label: str) -> list[Unit]:
     """`weight` times `width` where receiver and sender are one node, else exactly 0.
 
-    With ``x = (position_i - position_j) / gap`` (a little more, for rounding), which is 0 for
-    oneself and at least 1 away from it for everyone else: ``lrelu(x + w) - 2 lrelu(x) + lrelu(x -
+    With ``x = steep · (position_i - position_j)``, which is 0 for oneself and at least 1 away from
+    it for everyone else: ``lrelu(x + w) - 2 lrelu(x) + lrelu(x -
     w)`` is 0.99 w at 0 and, for widths up to 1, exactly 0 for all others, leak included.
     """
-    return tent_of(_apart(position, gap), width, weight, label)
+    return tent_of(_apart(position, steep), width, weight, label)
 
 
 def tent_of(x: Affine, width: Affine, weight: float, label: str) -> list[Unit]:
@@ -75,23 +73,17 @@ def told(width: Affine, weight: float, label: str) -> Unit:
     return Unit(width - 1.0, weight, label)
 
 
-def valley(position: str, gap: float, weight: float, label: str) -> list[Unit]:
+def valley(position: str, steep: float, weight: float, label: str) -> list[Unit]:
     """0 for oneself, and at most ``-weight`` for all others: two units where a tent has three.
 
     It is ``-weight · |x|`` with a tent's x, so it goes on falling with the distance. Where nodes
     are selected by position, a selection that is so much sharper does not mind.
     """
-    x = _apart(position, gap)
+    x = _apart(position, steep)
     omega = -weight / (1 - LEAK)
     return [Unit(x, omega, f"{label} right"), Unit(-1.0 * x, omega, f"{label} left")]
 
 
-def _apart(position: str, gap: float) -> Affine:
-    """How far apart two nodes are, in gaps and a little more, for rounding."""
-    steep = steepness(gap)
+def _apart(position: str, steep: float) -> Affine:
+    """How far apart two nodes are, at least 1 if they are two."""
     return term(Side.SELF, position, steep) + term(Side.OTHER, position, -steep)
-
-
-def steepness(gap: float) -> float:
-    """What positions are multiplied with, so that two nodes are more than 1 apart."""
-    return (1 + TENT_SLACK) / gap

@@ -110,11 +110,11 @@ def asked_for_and_barred(phase: Phase) -> str | None:
 
 
 def attention_units(
-    reading: Reading, gap: float, weights: Weights, itself: Itself
+    reading: Reading, steep: float, weights: Weights, itself: Itself
 ) -> tuple[LogitUnit, ...]:
     """The units whose sum is the logit."""
     leaked = Affine()
-    units = _of_itself(reading, gap, weights, itself)
+    units = _of_itself(reading, steep, weights, itself)
     for i, phase in enumerate(reading.program.phases):
         equality = pointing(phase)
         rectified = [
@@ -137,7 +137,9 @@ def attention_units(
     return tuple(units)
 
 
-def _of_itself(reading: Reading, gap: float, weights: Weights, itself: Itself) -> list[LogitUnit]:
+def _of_itself(
+    reading: Reading, steep: float, weights: Weights, itself: Itself
+) -> list[LogitUnit]:
     """What keeps a node at itself, and what bars it from selecting itself."""
     parts = [(keeping(reading), weights.keep, "keep")]
     for i, phase in enumerate(reading.program.phases):
@@ -151,9 +153,9 @@ def _of_itself(reading: Reading, gap: float, weights: Weights, itself: Itself) -
         case Itself.VALLEY:
             ((_, weight, label),) = parts
             return [
-                LogitUnit(u, itself=itself) for u in valley(reading.position, gap, weight, label)
+                LogitUnit(u, itself=itself) for u in valley(reading.position, steep, weight, label)
             ]
-    tents = [unit for part in parts for unit in tent(reading.position, gap, *part)]
+    tents = [unit for part in parts for unit in tent(reading.position, steep, *part)]
     return [LogitUnit(unit, itself=itself) for unit in merged(tents)]
 
 
@@ -162,10 +164,12 @@ def mends(reading: Reading) -> bool:
 
     With several phases it must be: what is silent in one phase would speak in the races of others.
     In a single phase it only speaks against those who are not eligible, and what keeps a node at
-    itself can be so much larger; but where numbers race, every large weight costs digits.
+    itself can be so much larger; but where numbers race, or positions on a fine grid, every large
+    weight costs digits.
     """
     (phase, *others) = reading.program.phases
-    return bool(others) or (ends_with_itself(phase) and not by_position(reading.program, phase))
+    races = not by_position(reading.program, phase) or reading.position_grid is not None
+    return bool(others) or (ends_with_itself(phase) and races)
 
 
 def ends_with_itself(phase: Phase) -> bool:

@@ -131,7 +131,7 @@ def noise(
             return 0.0
         own = selecting[i].zeta.side(Side.SELF)
         inherited = sum(abs(v) * errors.of(name) for name, v in own.terms.items())
-        return inherited + sizes.rounding(own) * sizes.of(own, i)
+        return inherited + sizes.rounded(own, sizes.of(own, i))
 
     return Noise(
         silent=tuple(silent(i) for i in phases),
@@ -163,7 +163,7 @@ def _quiet(part: LogitUnit, sizes: "_Sizes", phase: int, units: int, racing: boo
         against = Affine({name: value for name, value in seen if name.name != asked})
         low, high = against.range(sizes.reading.bounds)
         leaks = LEAK * (high - low) / 2
-    return weight * (inherited + leaks + share * (sizes.rounding(form) + summed) * size)
+    return weight * (inherited + leaks + share * (sizes.rounded(form, size) + summed * size))
 
 
 def _of_tent(form: Affine, sizes: "_Sizes", phase: int, units: int) -> float:
@@ -171,12 +171,14 @@ def _of_tent(form: Affine, sizes: "_Sizes", phase: int, units: int) -> float:
 
     The sender's position, times the steepness, is the same number in all units of the tent,
     rounded in the same way: a tent moved by it is still 0 for all others. What is left is the
-    receiver's part, adding both, and the sum of all units; and positions differ by at most 1.
+    receiver's part, adding both (nothing on a grid), and the sum of all units; and positions differ
+    by at most 1.
     """
     own = form.side(Side.SELF) + form.constant
     inherited = sum(abs(v) * sizes.errors.of(name) for name, v in own.terms.items())
     of_own = sizes.of(own, phase)
-    return inherited + (sizes.rounding(own) + gamma(units + 3, sizes.errors.unit)) * of_own
+    summed = gamma(units + 3, sizes.errors.unit) * of_own
+    return inherited + sizes.rounded(own, of_own, form) + summed
 
 
 @dataclass(frozen=True)
@@ -202,11 +204,19 @@ class _Sizes:
         less = () if where_set else register.less
         return 2.0 + sum(4 * max(0.0, form.range(self.reading.bounds)[1]) for form in less)
 
-    def rounding(self, form: Affine, more: int = 0) -> float:
-        """The relative error of adding up a form, and of weights and products unless exact."""
+    def rounded(
+        self, form: Affine, size: float, whole: Affine | None = None, more: int = 0
+    ) -> float:
+        """The error of adding up a form of some size, and of weights and products unless exact.
+
+        Where it is part of a whole, that is what must add up exactly if it is to be nothing.
+        """
+        grid = self.errors.grid
+        if grid is not None and grid.adds_up(form if whole is None else whole):
+            return 0.0
         terms = sum(map(self._terms, form.terms)) + more
         exact = not self.errors.normed and all(starmap(self._is_exact, form.terms.items()))
-        return gamma(terms + (1 if exact else 3), self.errors.unit)
+        return gamma(terms + (1 if exact else 3), self.errors.unit) * size
 
     def _is_exact(self, name: Name, weight: float) -> bool:
         """Whether a product needs no rounding: a power of two, or few digits times a flag."""
@@ -238,11 +248,13 @@ class _Sizes:
         weights, so that nothing is rounded before a number is added to them.
         """
         seen = form.side(Side.OTHER, Side.EDGE)
+        if self.errors.grid is not None and self.errors.grid.adds_up(form):
+            return 0.0
         # Of the receiver's flags those that are asked for are 1, and the others 0.
         own = form.constant + sum(max(0.0, v) for v in form.side(Side.SELF).terms.values())
         if self.errors.normed or not all(self._is_known(n, v) for n, v in form.terms.items()):
             size = self.of(seen, phase, where_set=True) + abs(own)
-            return self.rounding(seen, more=1) * size
+            return self.rounded(seen, size, more=1)
         sender, edges = form.side(Side.OTHER), form.side(Side.EDGE)
         of_sender = [end for n, v in sender.terms.items() for end in self._ends(n, v)]
         of_edges = [end for n, v in edges.terms.items() for end in self._ends(n, v)]

@@ -64,6 +64,8 @@ class Reading:
     """Of every number that is made of others."""
     largest_weight: float = 1.0
     """Of every number of an edge."""
+    position_grid: float | None = None
+    """What all positions are multiples of, if there is such a number."""
 
     @property
     def position(self) -> str:
