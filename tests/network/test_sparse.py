@@ -11,7 +11,7 @@ from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
 from mechgap.errors import InvalidInput
-from mechgap.network import sparse
+from mechgap.network import lists
 from mechgap.network.config import NetworkConfig
 from mechgap.network.decoders import postprocess
 from mechgap.network.network import Network
@@ -36,8 +36,7 @@ def graphs(task, nodes=9, key=0, size=3):
 def assert_same(network, batch):
     """Hints, outputs and attention of both ways, while both have come to the same decisions."""
     dense = run(network, batch)
-    lists = EdgeLists.of(batch)
-    found = run_on_edges(network, lists, keep_attention=True)
+    found = run_on_edges(network, EdgeLists.of(batch), keep_attention=True)
     decided = postprocess(batch.task.hints, dense.hints, hard=True) if dense.hints else {}
     for f in batch.task.hints if dense.hints else ():
         wanted = np.asarray(decided[f.name])
@@ -100,16 +99,15 @@ def test_compiled_networks_are_the_same(name, target):
                                 random_pos=False, graphs="er-sparse").trim())  # fmt: skip
 
 
-def test_blocks_change_nothing(monkeypatch):
-    batch = graphs("dijkstra", nodes=7)
-    config = NetworkConfig(hidden_size=8, processor_type="gatv2_full", use_edge_info=True, **HARD)
-    network = Network.initial("dijkstra", jax.random.key(4), config)
-    whole = run_on_edges(network, EdgeLists.of(batch))
-    monkeypatch.setattr(sparse, "BLOCK", 100)
+@pytest.mark.parametrize("block", [100, 1 << 22], ids=["in blocks", "at once"])
+def test_plain_jax_is_the_same(block, monkeypatch):
+    monkeypatch.setattr(lists, "runs_natively", lambda: False)
+    monkeypatch.setattr(lists, "BLOCK", block)
     jax.clear_caches()
-    pieces = run_on_edges(network, EdgeLists.of(batch))
-    for one, other in zip(jax.tree.leaves(whole), jax.tree.leaves(pieces), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
+    config = NetworkConfig(hidden_size=8, processor_type="gatv2_full", use_edge_info=True, **HARD)
+    for task in ("bfs", "dijkstra"):
+        assert_same(Network.initial(task, jax.random.key(4), config), graphs(task, nodes=7))
+    jax.clear_caches()
 
 
 def test_a_list_is_the_graph():

@@ -19,7 +19,6 @@ from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
 from mechgap.tasks.specs import Type, get_task
 
-
 _TRIED = 64
 """How many nodes graphs have on which programs are run to see how long they take."""
 _SLACK = 2**-6

@@ -137,9 +137,7 @@ def attention_units(
     return tuple(units)
 
 
-def _of_itself(
-    reading: Reading, steep: float, weights: Weights, itself: Itself
-) -> list[LogitUnit]:
+def _of_itself(reading: Reading, steep: float, weights: Weights, itself: Itself) -> list[LogitUnit]:
     """What keeps a node at itself, and what bars it from selecting itself."""
     parts = [(keeping(reading), weights.keep, "keep")]
     for i, phase in enumerate(reading.program.phases):

@@ -44,10 +44,20 @@ def available(source: Path, functions: tuple[str, ...]) -> bool:
     return True
 
 
-def call(function: str, shapes: Sequence[tuple[int, ...]], *operands: Array, **attributes):
-    """A native function of arrays of one dtype. Under `jax.vmap` axes are added in front."""
+def call(
+    function: str,
+    shapes: Sequence[tuple[int, ...] | jax.ShapeDtypeStruct],
+    *operands: Array,
+    **attributes,
+):
+    """A native function of arrays of one dtype, that of the first. Under `jax.vmap` axes are added
+    in front. Results of which only a shape is given have that dtype, too.
+    """
     dtype = operands[0].dtype
-    results = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
+    results = [
+        jax.ShapeDtypeStruct(shape, dtype) if isinstance(shape, tuple) else shape
+        for shape in shapes
+    ]
     name = f"mechgap_{function}_{_WIDTHS[dtype]}"
     return jax.ffi.ffi_call(name, results, vmap_method="broadcast_all")(*operands, **attributes)
 
@@ -60,7 +70,8 @@ def _library(source: Path) -> ctypes.CDLL | None:
         return None
     include = jax.ffi.include_dir()
     # The processor is part of the name: a home folder can be shared between machines.
-    made_of = (source.read_text(), *_FLAGS, compiler, version("jaxlib"), _processor())
+    headers = (header.read_text() for header in sorted(source.parent.glob("*.h")))
+    made_of = (source.read_text(), *headers, *_FLAGS, compiler, version("jaxlib"), _processor())
     digest = hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
     folder = cache_folder()
     built, failed = (folder / f"{source.stem}-{digest}.{end}" for end in ("so", "failed"))

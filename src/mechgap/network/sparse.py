@@ -6,7 +6,7 @@ decisions before they are fed back (dm-clrs's `hard`), and add pairs to the list
 attend along the pointers that they are fed, too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import equinox as eqx
@@ -24,24 +24,12 @@ from mechgap.network.decoders import (
 )
 from mechgap.network.encoders import carrier
 from mechgap.network.gatv2 import PreparedGATv2, Projected
+from mechgap.network.lists import Pairs, Told, attend, point
 from mechgap.network.network import Network, Prepared
-from mechgap.network.pairwise import SLOPE
 from mechgap.tasks.edge_lists import EdgeLists
 from mechgap.tasks.specs import Feature, Location, Type
 
 Values = Mapping[str, Array]
-BLOCK = 1 << 22
-"""Numbers of a block: pairs (or pairs of nodes) times hidden units."""
-
-
-class Pairs(NamedTuple):
-    """Who may attend to whom in one step, ordered by receiver and sender."""
-
-    receivers: Int[Array, "pairs"]
-    """The node that does not exist where there is no pair."""
-    senders: Int[Array, "pairs"]
-    listed: Int[Array, "pairs"]
-    """Where the pair is in the graph's list; behind its end if only a pointer made it."""
 
 
 class Attended(NamedTuple):
@@ -248,33 +236,16 @@ class _Running(eqx.Module):
         projected = processor.project(read.nodes, hidden[None])
         projected = Projected(*(each[0] for each in projected))
         everywhere = processor.meta.bias if read.graph is None else processor.meta(read.graph)[0]
-        receiver = projected.receiver + everywhere
-        omega = processor.attention
-
-        def meet(u: Array, v: Array) -> Array:
-            return jax.nn.leaky_relu(u + v, SLOPE)
-
-        logits = _scores_of_pairs(meet, receiver, projected.sender, pairs, channels,
-                                  processor.edge, omega)  # fmt: skip
-        logits = logits + processor.attention_bias
-        heads = projected.value.reshape(self.graph.nodes, *omega.shape)
-        if self.network.config.attends_to_all:
-            return self._attend_to_all(processor, pairs, channels, projected, receiver, logits)
-        attention = self._softmax_of_pairs(pairs, logits)
-        selected = _summed(attention, pairs, heads)
-        return self._after(processor, pairs, channels, attention, selected, projected), attention.T
-
-    def _softmax_of_pairs(
-        self, pairs: Pairs, logits: Float[Array, "pairs heads"]
-    ) -> Float[Array, "pairs heads"]:
-        """Over each receiver's pairs; nothing where there is no pair."""
-        nodes = self.graph.nodes
-        at = {"num_segments": nodes + 1, "indices_are_sorted": True}
-        largest = jax.ops.segment_max(logits, pairs.receivers, **at)[pairs.receivers]
-        raised = jnp.exp(logits - largest)
-        raised = jnp.where((pairs.receivers < nodes)[:, None], raised, 0)
-        total = jax.ops.segment_sum(raised, pairs.receivers, **at)[pairs.receivers]
-        return raised / jnp.where(total > 0, total, 1)
+        selected, attention = attend(
+            projected.receiver + everywhere,
+            projected.sender,
+            projected.value,
+            Told(pairs, channels, processor.edge),
+            processor.attention,
+            everyone=self.network.config.attends_to_all,
+        )
+        hidden = self._after(processor, pairs, channels, attention, selected, projected)
+        return hidden, attention.T
 
     def _after(
         self,
@@ -294,103 +265,6 @@ class _Running(eqx.Module):
             selected = selected + seen @ processor.info.weight + processor.info.bias
         hidden = jax.nn.relu(selected.reshape(nodes, -1) + projected.skip)
         return hidden if processor.norm is None else processor.norm(hidden)
-
-    def _attend_to_all(
-        self,
-        processor: PreparedGATv2,
-        pairs: Pairs,
-        channels: Array,
-        projected: Projected,
-        receiver: Array,
-        logits: Float[Array, "pairs heads"],
-    ) -> tuple[Array, Float[Array, "heads pairs"]]:
-        """Attention between all nodes, row by row: pairs have logits of their own."""
-        omega = processor.attention
-        heads = projected.value.reshape(self.graph.nodes, *omega.shape)
-
-        def base(u: Array) -> Float[Array, "rows heads nodes"]:
-            zeta = jax.nn.leaky_relu(u[:, None] + projected.sender[None], SLOPE)
-            zeta = zeta.reshape(*zeta.shape[:-1], *omega.shape)
-            return jnp.einsum("ijhf,hf->ihj", zeta, omega) + processor.attention_bias[:, None]
-
-        def finish(rows: Float[Array, "rows heads nodes"]):
-            attention = jax.nn.softmax(rows, axis=-1)
-            return jnp.einsum("ihj,jhf->ihf", attention, heads), attention
-
-        selected, attention = self._by_rows(receiver, base, pairs, logits, finish)
-        return (
-            self._after(processor, pairs, channels, attention, selected, projected),
-            attention.T,
-        )
-
-    # ---- all pairs of nodes, in blocks
-
-    def _by_rows(
-        self,
-        u: Float[Array, "nodes hidden"],
-        base: Callable[[Array], Float[Array, "rows heads nodes"]],
-        pairs: Pairs,
-        scores: Float[Array, "pairs heads"],
-        finish: Callable[[Array], tuple[Array, Array | None]],
-    ) -> tuple[Array, Float[Array, "pairs heads"]]:
-        """Scores of all pairs of nodes, a block of rows at a time, and what is made of each block.
-
-        Args:
-            u: What rows are scored by.
-            base: Scores of some rows, as if nothing were told of any pair.
-            pairs: Of which something is told.
-            scores: Theirs, which take the place of the others.
-            finish: What to keep of complete rows; and numbers of all their pairs, or None.
-        """
-        nodes, count = self.graph.nodes, len(pairs.receivers)
-        size = max(1, min(nodes, BLOCK // (nodes * u.shape[-1])))
-        chunk = max(1, min(count, 4 * size * max(1, count // nodes)))
-        padded = jnp.pad(u, [(0, -nodes % size), (0, 0)])
-        offsets = jnp.searchsorted(pairs.receivers, jnp.arange(len(padded) // size + 1) * size)
-        # Whole chunks can be cut out anywhere.
-        long = Pairs(*(jnp.pad(x, (0, chunk), constant_values=nodes) for x in pairs))
-        scores = jnp.pad(scores, [(0, chunk), (0, 0)])
-
-        def block(kept: Array, k: Array):
-            rows = base(jax.lax.dynamic_slice_in_dim(padded, k * size, size))
-
-            def cut(x: Array, at: Array) -> Array:
-                return jax.lax.dynamic_slice_in_dim(x, at, chunk)
-
-            def local(at: Array) -> tuple[Array, Array]:
-                inside = cut(long.receivers, at) - k * size
-                here = (inside >= 0) & (inside < size) & (cut(long.receivers, at) < nodes)
-                return jnp.where(here, inside, size), cut(long.senders, at)
-
-            def put(rows: Array, at: Array) -> Array:
-                row, column = local(at)
-                return rows.at[row, :, column].set(cut(scores, at), mode="drop")
-
-            begin, end = offsets[k], offsets[k + 1]
-
-            def over(todo: Callable, initial: Array) -> Array:
-                def body(state):
-                    at, value = state
-                    return at + chunk, todo(value, at)
-
-                return jax.lax.while_loop(lambda s: s[0] < end, body, (begin, initial))[1]
-
-            found, told = finish(over(put, rows))
-            if told is not None:
-
-                def keep(kept: Array, at: Array) -> Array:
-                    row, column = local(at)
-                    mine = told.at[row, :, column].get(mode="fill", fill_value=0)
-                    before = cut(kept, at)
-                    after = jnp.where((row < size)[:, None], mine, before)
-                    return jax.lax.dynamic_update_slice_in_dim(kept, after, at, 0)
-
-                kept = over(keep, kept)
-            return kept, found
-
-        kept, found = jax.lax.scan(block, jnp.zeros_like(scores), jnp.arange(len(padded) // size))
-        found = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:nodes], found)
-        return found, kept[:count]
 
     # ---- decoding
 
@@ -423,18 +297,8 @@ class _Running(eqx.Module):
         pointed: Array,
     ) -> Int[Array, "nodes"]:
         edge = decoders.edges[name]
-        target, omega = pointed + edge.bias, decoder.score.weight.T
-        scores = _scores_of_pairs(
-            jnp.maximum, pointing, target, pairs, backwards, edge.weight, omega
-        )
-
-        def base(u: Array) -> Array:
-            return (jnp.maximum(u[:, None], target[None]) @ omega[0])[:, None]
-
-        def finish(rows: Array):
-            return jnp.argmax(rows[:, 0], axis=-1).astype(jnp.int32), None
-
-        return self._by_rows(pointing, base, pairs, scores, finish)[0]
+        told = Told(pairs, backwards, edge.weight)
+        return point(pointing, pointed + edge.bias, told, decoder.score.weight.T)
 
     def _nearest(self, position: Array, pos: Array) -> Int[Array, "nodes"]:
         """The node whose position is nearest, of equals the first."""
@@ -447,56 +311,3 @@ class _Running(eqx.Module):
 
 def _points(feature: Feature) -> bool:
     return feature.type is Type.POINTER and feature.location is Location.NODE
-
-
-def _in_blocks(pairs: Pairs, width: int) -> tuple[int, int]:
-    """How many pairs a block has, and how many are added to make blocks whole."""
-    count = len(pairs.receivers)
-    size = max(1, min(count, BLOCK // width))
-    return size, -count % size
-
-
-def _scores_of_pairs(
-    meet: Callable[[Array, Array], Array],
-    u: Float[Array, "nodes hidden"],
-    v: Float[Array, "nodes hidden"],
-    pairs: Pairs,
-    channels: Float[Array, "pairs c"],
-    weight: Float[Array, "c hidden"],
-    omega: Float[Array, "heads size"],
-) -> Float[Array, "pairs heads"]:
-    """``ω · meet(u_i, v_j + e_ij W)`` of every pair of receiver i and sender j."""
-    size, missing = _in_blocks(pairs, u.shape[-1])
-
-    def blocks(x: Array) -> Array:
-        return jnp.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1)).reshape(-1, size, *x.shape[1:])
-
-    def block(here: tuple[Array, Array, Array]) -> Array:
-        receivers, senders, told = here
-        met = meet(u.at[receivers].get(mode="clip"), v.at[senders].get(mode="clip") + told @ weight)
-        return jnp.einsum("phf,hf->ph", met.reshape(-1, *omega.shape), omega)
-
-    every = (blocks(pairs.receivers), blocks(pairs.senders), blocks(channels))
-    return jax.lax.map(block, every).reshape(-1, omega.shape[0])[: len(pairs.receivers)]
-
-
-def _summed(
-    attention: Float[Array, "pairs heads"],
-    pairs: Pairs,
-    values: Float[Array, "nodes heads size"],
-) -> Float[Array, "nodes heads size"]:
-    """``Σ_j α_ij v_j``, a block of pairs at a time."""
-    nodes = len(values)
-    size, missing = _in_blocks(pairs, values[0].size)
-
-    def blocks(x: Array, fill: int = 0) -> Array:
-        wide = [(0, missing)] + [(0, 0)] * (x.ndim - 1)
-        return jnp.pad(x, wide, constant_values=fill).reshape(-1, size, *x.shape[1:])
-
-    def block(total: Array, here: tuple[Array, Array, Array]):
-        receivers, senders, weights = here
-        added = weights[..., None] * values.at[senders].get(mode="clip")
-        return total.at[receivers].add(added, mode="drop", indices_are_sorted=True), None
-
-    every = (blocks(pairs.receivers, nodes), blocks(pairs.senders), blocks(attention))
-    return jax.lax.scan(block, jnp.zeros_like(values), every)[0]
