@@ -33,8 +33,8 @@ from mechgap.compiler.noise import Noise, noise
 from mechgap.compiler.reading import Reading
 from mechgap.compiler.registers import Register
 from mechgap.errors import InvalidInput
-from mechgap.programs.interpreter import by_position
 from mechgap.programs.phases import Phase
+from mechgap.programs.races import by_position
 
 LARGEST_LOGIT = 2.0**29
 """The network adds -1e9 to the logits of non-neighbours; these must stay below all others."""

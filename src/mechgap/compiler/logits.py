@@ -28,8 +28,8 @@ from mechgap.compiler.keeping import LOOP, excludes_itself, own_flags, own_flags
 from mechgap.compiler.reading import Reading
 from mechgap.compiler.target import Target
 from mechgap.programs.expressions import Equal, Expression, Name, Not, Side, conjuncts
-from mechgap.programs.interpreter import by_position
 from mechgap.programs.phases import Phase
+from mechgap.programs.races import by_position
 
 
 class Itself(Enum):

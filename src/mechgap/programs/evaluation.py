@@ -93,6 +93,19 @@ class Sight(Protocol):
         """The nodes whose positions these are."""
         ...
 
+    def closest(self, eligible: Any, score: Any, xp: Any) -> Any:
+        """Per graph, the smallest difference between a receiver's best and second-best score."""
+        ...
+
+    def several(self, eligible: Any, xp: Any) -> Any:
+        """Per graph, whether any receiver has more than one eligible sender."""
+        ...
+
+    def passes_beyond(self, mask: Expression | None, state: State, pointer: Any, xp: Any) -> Any:
+        """Per graph, whether anyone passes the mask who is out of sight, at either end of a
+        pointer."""
+        ...
+
 
 class Given(NamedTuple):
     """As matrices, in which the first axis is the receivers' and the second the senders'."""
@@ -116,6 +129,26 @@ class Given(NamedTuple):
     def nodes_at(self, values: Any) -> Any:
         """The nodes at given positions."""
         return pointed(values, self.positions)
+
+    def closest(self, eligible: Any, score: Any, xp: Any) -> Any:
+        """Per graph, the smallest difference between a receiver's best and second-best score."""
+        score = xp.where(eligible, score, xp.inf)
+        best = xp.arange(score.shape[-1]) == score.argmin(-1)[..., None]
+        second = xp.where(best, xp.inf, score).min(-1)
+        return (second - xp.where(xp.isinf(second), 0.0, score.min(-1))).min(-1)
+
+    def several(self, eligible: Any, xp: Any) -> Any:
+        """Per graph, whether any receiver has more than one eligible sender."""
+        return (xp.sum(eligible, -1) > 1).any(-1)
+
+    def passes_beyond(self, mask: Expression | None, state: State, pointer: Any, xp: Any) -> Any:
+        """Per graph, whether anyone passes the mask who is out of sight, at either end of a
+        pointer."""
+        along = xp.eye(pointer.shape[-1], dtype=bool)[pointer]
+        beyond = (along | xp.swapaxes(along, -1, -2)) & ~self.support
+        if mask is not None:
+            beyond = beyond & (evaluate(mask, self.of_pairs(state)) > 0.5)
+        return beyond.any((-1, -2))
 
 
 def given(program: Program, inputs: Mapping[str, Any], dtype: Any) -> Given:

@@ -4,29 +4,23 @@ Compiled networks are compared with it, and its selection (0 or 1) is the ground
 of the measures.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from mechgap.programs.chains import Chains
 from mechgap.programs.components import Component, Kind
-from mechgap.programs.evaluation import Given, State, at_sender, evaluate, given, of_pairs, pointed
-from mechgap.programs.expressions import (
-    Add,
-    Equal,
-    Expression,
-    Name,
-    Subtract,
-    Where,
-    conjuncts,
-)
+from mechgap.programs.evaluation import Given, State, evaluate, given, of_pairs, pointed
+from mechgap.programs.expressions import Name
 from mechgap.programs.lengths import has_no_fixpoint, most_steps
 from mechgap.programs.meaning import TakenPhase, start, take_step
 from mechgap.programs.phases import Phase
 from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
+from mechgap.programs.races import hint_pointers, races
 from mechgap.tasks.batch import Batch
 
 
@@ -57,13 +51,9 @@ class Execution(NamedTuple):
     foils: Foils
     """A wrong sender by each part of the selection: ``[time, batch, nodes]``."""
     shared: Bool[np.ndarray, "time batch"]
-    """Whether two senders that point to the same node competed for it."""
+    """See `races`."""
     gaps: Float[np.ndarray, "time batch"]
-    """How close the closest race by numbers was: the smallest difference between a selected value
-    and the next that competed with it (infinite where nobody competed, or positions did)."""
     widened: Bool[np.ndarray, "time batch"]
-    """Whether somebody would be eligible whom a node sees only because a pointer that is a hint
-    leads there: a network that is fed its hints attends along them, too."""
     hops: Int[np.ndarray, "batch"]
     """The longest chain of numbers in which each was made of the one before."""
     carried: Float[np.ndarray, "batch"]
@@ -89,14 +79,14 @@ def interpret(
     wanted = program.steps if steps is None else steps
     longest = wanted if isinstance(wanted, int) else most_steps(nodes)
     state = start(program, known)
-    states, seen, chains = [components(program, state)], list[_Seen](), _Chains.of(program, known)
+    states, seen, chains = [components(program, state)], list[_Seen](), Chains.of(program, known)
     while len(states) <= longest:
         taken = take_step(program, known, state)
         if not isinstance(wanted, int) and not _changed(state, taken.state).any():
             break
-        wider = known.support | along_pointers(program, known, state)
+        pointers = hint_pointers(program, known, state)
         for phase, at in zip(program.phases, taken.phases, strict=True):
-            seen.append(_seen(program, phase, known, at, wider))
+            seen.append(_seen(program, phase, known, at, pointers))
             chains = chains.after(phase, known, at)
         state = taken.state
         states.append(components(program, state))
@@ -208,12 +198,6 @@ def with_flags(program: Program, values: Mapping[str, np.ndarray]) -> State:
     return {**values, **flags}
 
 
-def by_position(program: Program, phase: Phase) -> bool:
-    """Whether a phase selects by position: then no two competitors can tie."""
-    value = phase.select.expression
-    return isinstance(value, Name) and program.inputs.get(value.name) == "pos"
-
-
 class _Seen(NamedTuple):
     """What is kept of a phase."""
 
@@ -228,14 +212,14 @@ class _Seen(NamedTuple):
     widened: np.ndarray
 
 
-def _seen(program: Program, phase: Phase, given: Given, at: TakenPhase, wider: np.ndarray) -> _Seen:
-    nodes = given.support.shape[-1]
-    alone = np.eye(nodes, dtype=bool)
+def _seen(
+    program: Program, phase: Phase, given: Given, at: TakenPhase, pointers: Sequence[np.ndarray]
+) -> _Seen:
+    alone = np.eye(given.support.shape[-1], dtype=bool)
     barred = given.support & ~at.eligible & ~alone
     last = np.where(at.eligible, at.score, -np.inf).argmax(-1)
     best_barred = np.where(barred, at.score, np.inf).argmin(-1)
-    compares = any(isinstance(part, Equal) for part in conjuncts(phase.mask))
-    race = closest(np.where(at.eligible, at.score, np.inf))
+    race = races(program, phase, given, at, pointers)
     return _Seen(
         senders=at.sender,
         selected=at.anyone,
@@ -243,20 +227,10 @@ def _seen(program: Program, phase: Phase, given: Given, at: TakenPhase, wider: n
         acceptable=_acceptable(program, phase, given, at),
         key=np.where(at.anyone, last, at.sender),
         mask=np.where(at.anyone & barred.any(-1), best_barred, at.sender),
-        shared=(at.eligible.sum(-1) > 1).any(-1) & compares,
-        gaps=np.full(len(race), np.inf) if by_position(program, phase) else race,
-        widened=(wider & at.passes & ~at.eligible).any((-1, -2)),
+        shared=race.shared,
+        gaps=race.gap,
+        widened=race.widened,
     )
-
-
-def along_pointers(program: Program, given: Given, state: State) -> np.ndarray:
-    """Who is at either end of a pointer that is a hint."""
-    nodes = given.positions.shape[-1]
-    found = np.zeros(given.support.shape, bool)
-    for component in program.hints.values():
-        if component.kind is Kind.POINTER:
-            found |= np.eye(nodes, dtype=bool)[pointed(state[component.name], given.positions)]
-    return found | found.swapaxes(-1, -2)
 
 
 def _acceptable(program: Program, phase: Phase, given: Given, at: TakenPhase) -> np.ndarray:
@@ -276,72 +250,3 @@ def _acceptable(program: Program, phase: Phase, given: Given, at: TakenPhase) ->
 def _changed(before: State, after: State) -> Bool[np.ndarray, "batch nodes"]:
     """Which nodes have another state than before."""
     return np.any([after[name] != before[name] for name in after], axis=0)
-
-
-def closest(score: Float[np.ndarray, "batch receivers senders"]) -> Float[np.ndarray, "batch"]:
-    """Per graph, the smallest difference between a receiver's best and second-best score."""
-    if score.shape[-1] < 2:
-        return np.full(len(score), np.inf)
-    best, second = np.moveaxis(np.partition(score, 1, axis=-1)[..., :2], -1, 0)
-    with np.errstate(invalid="ignore"):  # inf - inf where nobody was eligible
-        return np.nan_to_num(second - best, nan=np.inf, posinf=np.inf).min(-1)
-
-
-class _Chains(NamedTuple):
-    """What each number is made of, one after the other: how many numbers, and how large."""
-
-    lengths: Mapping[str, Float[np.ndarray, "batch nodes"]]
-    sizes: Mapping[str, Float[np.ndarray, "batch nodes"]]
-    longest: Int[np.ndarray, "batch"]
-    most: Float[np.ndarray, "batch"]
-
-    @staticmethod
-    def of(program: Program, given: Given) -> "_Chains":
-        nothing: np.ndarray = np.zeros(given.positions.shape)
-        numbers = [c.name for c in program.hidden if c.kind is Kind.FLOAT]
-        each = dict.fromkeys(numbers, nothing)
-        return _Chains(each, each, np.zeros(len(nothing), int), np.zeros(len(nothing)))
-
-    def after(self, phase: Phase, given: Given, at: TakenPhase) -> "_Chains":
-        """A number's chain is one longer than that of what it is made of, and 0 where a `where`
-        made it 0."""
-
-        def seen(part: Expression, state: State) -> np.ndarray:
-            return at_sender(part, of_pairs(given, state), at.sender, np)
-
-        def chain(expression: Expression) -> tuple[np.ndarray, np.ndarray]:
-            names = [part for part in expression.walk() if isinstance(part, Name)]
-            numbers = [name for name in names if name.name in self.lengths]
-            nothing: np.ndarray = np.zeros(at.sender.shape)
-            length = 1 + np.max([seen(name, self.lengths) for name in numbers] or [nothing], 0)
-            size = sum((seen(name, self.sizes) for name in numbers), nothing) + sum(
-                (np.abs(seen(part, at.before)) for part in _summands(expression)), nothing
-            )
-            if any(isinstance(part, Where) for part in expression.walk()):
-                holds = seen(expression, at.before) != 0
-                return np.where(holds, length, 0), np.where(holds, size, 0.0)
-            return length, size
-
-        new = {name: chain(value) for name, value in phase.update.items() if name in self.lengths}
-
-        def kept(before: Mapping[str, np.ndarray], which: int) -> dict[str, np.ndarray]:
-            if not phase.keeps:
-                return {**before, **{name: both[which] for name, both in new.items()}}
-            updated = {n: np.where(at.anyone, both[which], before[n]) for n, both in new.items()}
-            return {**before, **updated}
-
-        lengths, sizes = kept(self.lengths, 0), kept(self.sizes, 1)
-        longest = [self.longest, *(lengths[name].max(-1).astype(int) for name in new)]
-        most = [self.most, *(sizes[name].max(-1) for name in new)]
-        return _Chains(lengths, sizes, np.max(longest, 0), np.max(most, 0))
-
-
-def _summands(expression: Expression) -> Iterator[Expression]:
-    """The parts that a sum adds up."""
-    match expression:
-        case Add(left, right) | Subtract(left, right):
-            yield from (*_summands(left), *_summands(right))
-        case Where(_, then, otherwise):
-            yield from (*_summands(then), *_summands(otherwise))
-        case _:
-            yield expression

@@ -23,8 +23,6 @@ class TakenPhase(NamedTuple):
     """What a phase looked at, decided and changed, of NumPy's arrays or JAX's."""
 
     before: State
-    passes: Bool[Any, "batch receivers senders"]
-    """Who passes the mask, in sight or not."""
     eligible: Bool[Any, "batch receivers senders"]
     """Who is in sight and passes the mask."""
     score: Float[Any, "batch receivers senders"]
@@ -75,10 +73,9 @@ def take_phase(
 ) -> TakenPhase:
     """Select and update once."""
     values = given.of_pairs(state)
-    passes = given.support | True
+    eligible = given.support
     if phase.mask is not None:
-        passes = passes & (evaluate(phase.mask, values) > 0.5)
-    eligible = given.support & passes
+        eligible = eligible & (evaluate(phase.mask, values) > 0.5)
     score = phase.select.sign * evaluate(phase.select.expression, values)
     score = xp.broadcast_to(score, eligible.shape)
     anyone, best = given.chosen(eligible, score, xp)
@@ -89,7 +86,7 @@ def take_phase(
     new = {name: given.at_sender(value, state, sender, xp) for name, value in phase.update.items()}
     if phase.keeps:
         new = {name: xp.where(anyone, value, state[name]) for name, value in new.items()}
-    return TakenPhase(state, passes, eligible, score, anyone, sender, {**state, **new})
+    return TakenPhase(state, eligible, score, anyone, sender, {**state, **new})
 
 
 def start(program: Program, given: Sight, xp: Any = np) -> State:

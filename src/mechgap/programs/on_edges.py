@@ -1,23 +1,30 @@
-"""A program's run on lists of edges, in NumPy and float64: the reference at sizes at which there is
-no matrix of all pairs.
+"""A program's run on one large graph, in float64: the reference where there is no room for matrices
+of every step.
+
+Programs whose nodes look at neighbours run on lists of edges, in NumPy. Those whose nodes look at
+all nodes run on matrices, of which only one step's are there at a time, in JAX.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
-from mechgap.errors import InvalidInput
-from mechgap.programs.evaluation import State, Values, evaluate, of_node
+from mechgap.programs.chains import Chains
+from mechgap.programs.evaluation import Given, Sight, State, Values, evaluate, given, of_node
 from mechgap.programs.expressions import Expression, Name, Side
 from mechgap.programs.interpreter import components
 from mechgap.programs.lengths import has_no_fixpoint, most_steps
 from mechgap.programs.meaning import start, take_step
 from mechgap.programs.program import Program
+from mechgap.programs.races import Races, hint_pointers, races
 from mechgap.tasks.edge_lists import Edges
+from mechgap.tasks.specs import Location, get_task
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,47 @@ class Listed:
         nearer = np.abs(values[0] - sorted_[left]) <= np.abs(values[0] - sorted_[right])
         return order[np.where(nearer, left, right)][None]
 
+    def closest(self, eligible: np.ndarray, score: np.ndarray, xp: Any) -> Any:
+        """Per graph, the smallest difference between a receiver's best and second-best score."""
+        del xp
+        edges = self.edges
+        score = np.where(eligible[0], score[0], np.inf)
+        best = np.minimum.reduceat(score, edges.offsets[:-1])[edges.receivers]
+        first = np.where(score == best, np.arange(len(score)), len(score))
+        first = np.minimum.reduceat(first, edges.offsets[:-1])
+        best = best[edges.offsets[:-1]]
+        score[first] = np.inf
+        second = np.minimum.reduceat(score, edges.offsets[:-1])
+        return (second - np.where(np.isinf(second), 0.0, best)).min(keepdims=True)
+
+    def several(self, eligible: np.ndarray, xp: Any) -> Any:
+        """Per graph, whether any receiver has more than one eligible sender."""
+        del xp
+        count = np.add.reduceat(eligible[0].astype(int), self.edges.offsets[:-1])
+        return (count > 1).any(keepdims=True)
+
+    def passes_beyond(
+        self, mask: Expression | None, state: State, pointer: np.ndarray, xp: Any
+    ) -> Any:
+        """Per graph, whether anyone passes the mask who is out of sight, at either end of a
+        pointer."""
+        del xp
+        everyone = np.arange(pointer.shape[-1])
+        receivers, senders = np.r_[everyone, pointer[0]], np.r_[pointer[0], everyone]
+        listed, _ = self.edges.place(receivers, senders)
+        receivers, senders = receivers[~listed], senders[~listed]
+        if mask is None:
+            return np.array([len(receivers) > 0])
+        node = of_node(self, state)
+
+        def value(name: Name) -> np.ndarray:
+            if name.side is Side.EDGE:  # there is no edge, and nobody is alone
+                return np.zeros((1, len(receivers)))
+            return node(name)[:, senders if name.side is Side.OTHER else receivers]
+
+        passed = np.broadcast_to(evaluate(mask, value) > 0.5, (1, len(receivers)))
+        return passed.any(-1)
+
     @cached_property
     def _order(self) -> np.ndarray:
         return np.argsort(self.positions[0], kind="stable")
@@ -101,20 +149,34 @@ class Listed:
 
 @dataclass(frozen=True)
 class RunOnEdges:
-    """A program's run over one graph."""
+    """A program's run over one graph. See `Execution`; the batch is of one graph."""
 
-    states: Mapping[str, Float[np.ndarray, "steps nodes"]]
+    states: Mapping[str, Float[np.ndarray, "steps 1 nodes"]]
     """Every component after every step, pointers as positions and classes as their number; 0 is the
     initial state."""
-    senders: Int[np.ndarray, "time nodes"]
+    senders: Int[np.ndarray, "time 1 nodes"]
     """Whom each node attends to; time is steps times phases."""
+    shared: Bool[np.ndarray, "time 1"]
+    gaps: Float[np.ndarray, "time 1"]
+    widened: Bool[np.ndarray, "time 1"]
+    hops: Int[np.ndarray, "1"]
+    carried: Float[np.ndarray, "1"]
 
     @property
     def length(self) -> int:
         """How many hints the run has: until its state changes for the last time."""
-        moved = [(v[1:] != v[:-1]).any(-1) for v in self.states.values()]
+        moved = [(v[1:] != v[:-1]).any((1, 2)) for v in self.states.values()]
         changed = np.flatnonzero(np.any(moved, axis=0))
         return 1 + (int(changed[-1]) + 1 if len(changed) else 0)
+
+
+class _Step(NamedTuple):
+    """What is kept of a step."""
+
+    state: State
+    chains: Chains
+    senders: tuple[Any, ...]
+    races: tuple[Races, ...]
 
 
 def run_on_edges(
@@ -123,36 +185,70 @@ def run_on_edges(
     """Run a program on one graph: `steps` times, or as long as the program says.
 
     Args:
-        program: One that looks at neighbours only.
+        program: Any.
         edges: The graph's list.
         inputs: By CLRS's names, ``[nodes]`` or ``[pairs]``.
         steps: If it is not to stop by itself.
 
     Raises:
-        InvalidInput: the program sees all nodes, or has no fixpoint.
+        InvalidInput: the program has no fixpoint.
     """
-    if program.sees_all:
-        raise InvalidInput(
-            f"{program.name} looks at all nodes, so that a list of edges does not say whom it sees"
-        )
-    given = Listed.of(program, edges, inputs)
+    if not program.sees_all:
+        return _run(program, Listed.of(program, edges, inputs), steps, np)
+    with jax.enable_x64(True):
+        return _run(program, _as_matrices(program, edges, inputs), steps, jnp)
+
+
+def _run(program: Program, given: Sight, steps: int | None, xp: Any) -> RunOnEdges:
+    def once(given: Sight, state: State, chains: Chains) -> _Step:
+        taken = take_step(program, given, state, xp)
+        pointers = hint_pointers(program, given, state)
+        found = list[Races]()
+        for phase, at in zip(program.phases, taken.phases, strict=True):
+            found.append(races(program, phase, given, at, pointers, xp))
+            chains = chains.after(phase, given, at, xp)
+        return _Step(taken.state, chains, tuple(at.sender for at in taken.phases), tuple(found))
+
+    step = once if xp is np else jax.jit(once)
     wanted = program.steps if steps is None else steps
-    longest = wanted if isinstance(wanted, int) else most_steps(given.positions.shape[-1])
-    state = start(program, given)
-    states, senders = [components(program, state)], []
+    nodes = given.positions.shape[-1]
+    longest = wanted if isinstance(wanted, int) else most_steps(nodes)
+    state, chains = jax.tree.map(
+        np.asarray, (start(program, given, xp), Chains.of(program, given, xp))
+    )
+    states, senders, seen = [components(program, state)], list[np.ndarray](), list[Races]()
     while len(states) <= longest:
-        taken = take_step(program, given, state)
-        stays = all((taken.state[name] == state[name]).all() for name in taken.state)
-        if not isinstance(wanted, int) and stays:
+        taken = jax.tree.map(np.asarray, step(given, state, chains))
+        before, state, chains = state, taken.state, taken.chains
+        if not isinstance(wanted, int) and all((state[n] == before[n]).all() for n in state):
             break
-        state = taken.state
         states.append(components(program, state))
-        senders += [phase.sender[0] for phase in taken.phases]
+        senders += taken.senders
+        seen += taken.races
     else:
         if not isinstance(wanted, int):
-            raise has_no_fixpoint(program, given.positions.shape[-1])
-    nodes = given.positions.shape[-1]
+            raise has_no_fixpoint(program, nodes)
     return RunOnEdges(
-        {name: np.stack([each[name][0] for each in states]) for name in states[0]},
-        np.stack(senders) if senders else np.zeros((0, nodes), int),
+        {name: np.stack([each[name] for each in states]) for name in states[0]},
+        np.stack(senders) if senders else np.zeros((0, 1, nodes), int),
+        np.array([each.shared for each in seen], bool).reshape(-1, 1),
+        np.array([each.gap for each in seen], float).reshape(-1, 1),
+        np.array([each.widened for each in seen], bool).reshape(-1, 1),
+        np.asarray(chains.longest),
+        np.asarray(chains.most),
     )
+
+
+def _as_matrices(program: Program, edges: Edges, inputs: Mapping[str, np.ndarray]) -> Given:
+    """What the program is given, as matrices of JAX."""
+    on_edges = {f.name for f in get_task(program.task).inputs if f.location is Location.EDGE}
+
+    def whole(name: str) -> np.ndarray:
+        if name not in on_edges:
+            return np.asarray(inputs[name], float)
+        matrix: np.ndarray = np.zeros((edges.nodes, edges.nodes))
+        matrix[edges.receivers, edges.senders] = inputs[name]
+        return matrix
+
+    matrices = {name: jnp.asarray(whole(name))[None] for name in inputs}
+    return given(program, matrices, jnp.float64)

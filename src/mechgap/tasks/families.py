@@ -161,27 +161,39 @@ def delaunay(key: Key[Array, ""], nodes: int) -> Edges:
 
 
 def triangulation(points: Float[Array, "nodes 2"]) -> Edges:
-    """Which points are joined in their Delaunay triangulation: those on an empty circle.
+    """Which points are joined in their Delaunay triangulation, of points not all on one line.
 
-    Circles through two points have their centres on the bisector, at a signed distance from the
-    middle. Every other point is outside on one side of some distance only, so it bounds the
-    distance from above or from below, and an empty circle is there if the bounds leave any.
+    The nearest of all points is a neighbour. Beside a neighbour, on either side, the next one is
+    that whose circle through both is empty: circles through two points have their centres on the
+    bisector, at a signed distance from the middle, and it is the smallest.
     """
     index = jnp.arange(len(points))
 
     def joined(i: Int[Array, ""]) -> Bool[Array, "nodes"]:
         away = points - points[i]
-        inner = jnp.sum(away * (away - away[:, None]), axis=-1)  # [j, k]: (k - i) · (k - j)
-        cross = away[:, None, 0] * away[:, 1] - away[:, None, 1] * away[:, 0]  # k's side of i → j
-        other = (index != i) & (index != index[:, None])
-        bound = inner / cross
-        upper = jnp.min(jnp.where(other & (cross > 0), bound, jnp.inf), axis=1)
-        lower = jnp.max(jnp.where(other & (cross < 0), bound, -jnp.inf), axis=1)
-        between = jnp.any(other & (cross == 0) & (inner < 0), axis=1)
-        return (lower <= upper) & ~between & (index != i)
+        first = jnp.argmin(jnp.where(index == i, jnp.inf, jnp.sum(away**2, axis=-1)))
 
-    found = jax.lax.map(joined, index)  # one row after the other: nodes² of memory, not nodes³
-    return _both_ways(jnp.triu(found))  # rounding may differ between (i, j) and (j, i)
+        def turn(side: int, known: Bool[Array, "nodes"]) -> Bool[Array, "nodes"]:
+            """From the nearest on to the next, until there is none or it is known already."""
+
+            def beside(j: Int[Array, ""]) -> tuple[Int[Array, ""], Bool[Array, ""]]:
+                inner = jnp.sum(away * (away - away[j]), axis=-1)
+                cross = side * (away[j, 0] * away[:, 1] - away[j, 1] * away[:, 0])
+                open_ = (cross > 0) & (index != i) & (index != j)
+                return jnp.argmin(jnp.where(open_, inner / cross, jnp.inf)), open_.any()
+
+            def step(state: tuple) -> tuple:
+                j, known, _ = state
+                following, is_there = beside(j)
+                is_new = is_there & ~known[following]
+                return following, known.at[following].set(known[following] | is_new), is_new
+
+            return jax.lax.while_loop(lambda s: s[2], step, (first, known, jnp.array(True)))[1]
+
+        return turn(-1, turn(1, (index == first) & (index != i)))
+
+    found = jax.lax.map(joined, index)
+    return _both_ways(found)  # rounding may differ between (i, j) and (j, i)
 
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(

@@ -62,10 +62,12 @@ class CounterexampleTable(TableOfRows):
         rows, data = [], []
         for row in self.rows:
             found = kept_counterexamples(results, row.population)
-            data.append({"row": row.label, **(plain(found) if found is not None else {})})
             if found is None:
-                rows.append((row.label, missing(row.population, results), "-", "-", "-"))
+                why = missing(row.population, results, "searched")
+                rows.append((row.label, why, "-", "-", "-"))
+                data.append({"row": row.label, "missing": why})
                 continue
+            data.append({"row": row.label, **plain(found)})
             all_of = [sum(each.all_of.values()) for each in found.seeds.values()]
             wrong = [each.found for each in found.seeds.values() if each.found is not None]
             sizes = Counter(each.nodes for each in wrong)

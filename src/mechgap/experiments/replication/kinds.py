@@ -170,10 +170,10 @@ def measures_of(results: Path, population: Population) -> KeptMeasures | None:
     return None if numbers is None else numbers.measures
 
 
-def missing(population: Population, results: Path) -> str:
-    """What stands where a measure would."""
+def missing(population: Population, results: Path, lacking: str = "measured") -> str:
+    """What stands where a number would, by what a population lacks."""
     if load_numbers(results, population.name) is not None:
-        return "trained, not measured"
+        return f"trained, not {lacking}"
     return not_run(population)
 
 

@@ -15,8 +15,7 @@ from mechgap.decompiler.explanation import Explanation
 from mechgap.decompiler.graphs import TEST
 from mechgap.decompiler.population import DecompiledRun, decompile_run
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import Study, TableOfRows, not_run
-from mechgap.experiments.replication.numbers import load_numbers
+from mechgap.experiments.replication.kinds import Study, TableOfRows, missing
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.training.run import Run
@@ -75,10 +74,10 @@ class ProgramsTable(TableOfRows):
         for row in self.rows:
             run = kept_programs(results, row.population)
             if run is None:
-                missing = _missing(row.population, results)
-                rows.append((row.label, missing, "0", *["-"] * (len(COLUMNS) + 1)))
+                why = missing(row.population, results, "decompiled")
+                rows.append((row.label, why, "0", *["-"] * (len(COLUMNS) + 1)))
                 about = {"row": row.label, "population": row.population.name}
-                data.append({**about, "missing": missing})
+                data.append({**about, "missing": why})
                 continue
             for verdict in run.programs:
                 found = [e for e in run.seeds.values() if e.in_short == verdict]
@@ -91,11 +90,6 @@ class ProgramsTable(TableOfRows):
                 about = {"row": row.label, "population": row.population.name, "verdict": verdict}
                 data.append({**about, "seeds": len(found), **numbers})
         return Rendered(name, self.caption, head, rows, self.remarks, data)
-
-
-def _missing(population: Population, results: Path) -> str:
-    known = load_numbers(results, population.name) is not None
-    return "trained, not decompiled" if known else not_run(population)
 
 
 def _numbers(found: Explanation) -> dict[str, float]:

@@ -8,11 +8,10 @@ from mechgap.compiler.keeping import Keeping, excludes_itself, keeping_of, own_f
 from mechgap.programs.changing import Ran
 from mechgap.programs.components import Kind
 from mechgap.programs.evaluation import Given, evaluate, of_node
-from mechgap.programs.expressions import Equal, conjuncts
-from mechgap.programs.interpreter import along_pointers, by_position, closest
 from mechgap.programs.meaning import TakenPhase
 from mechgap.programs.phases import Phase
 from mechgap.programs.program import Program
+from mechgap.programs.races import hint_pointers, races
 
 TIE = 1e-6
 """Competing values that are nearer to each other than this are a tie."""
@@ -33,24 +32,14 @@ def irregular(program: Program, run: Ran) -> Bool[np.ndarray, "batch"]:
     for step in run.steps:
         for name in numbers:
             found |= (step.state[name] > largest).any(-1)
-        wider = run.known.support | along_pointers(program, run.known, step.phases[0].before)
+        pointers = hint_pointers(program, run.known, step.phases[0].before)
         for phase, at in zip(program.phases, step.phases, strict=True):
-            found |= (wider & at.passes & ~at.eligible).any((1, 2))
-            found |= _tied(program, phase, at)
+            race = races(program, phase, run.known, at, pointers)
+            found |= race.widened | race.shared | (race.gap < TIE)
             if phase.keeps:
                 moved = {name: at.before[name] != starts[name] for name in phase.update}
                 found |= _kept_wrongly(program, phase, run.known, at, moved).any(-1)
     return found
-
-
-def _tied(program: Program, phase: Phase, at: TakenPhase) -> Bool[np.ndarray, "batch"]:
-    """Whether two compete that cannot be told apart."""
-    tied = np.zeros(len(at.anyone), bool)
-    if any(isinstance(part, Equal) for part in conjuncts(phase.mask)):
-        tied |= (at.eligible.sum(-1) > 1).any(-1)
-    if not by_position(program, phase):
-        tied |= closest(np.where(at.eligible, at.score, np.inf)) < TIE
-    return tied
 
 
 def _kept_wrongly(
