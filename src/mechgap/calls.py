@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, overload
 
-from mechgap.compiler.compile import Compiled, compile_program
-from mechgap.compiler.domain import Domain
+from mechgap.compiler.compile import Compiled
+from mechgap.compiler.sizes import compile_for
 from mechgap.compiler.target import get_target
 from mechgap.decompiler.decompile import Decompiled
 from mechgap.decompiler.decompile import decompile as decompile_network
@@ -163,7 +163,8 @@ def compile(
     Args:
         program: A program, its name in the library, or ``file.py:name``.
         target: An architecture: paper, general, stock, stock-ln or full.
-        nodes: The largest number of nodes.
+        nodes: The largest number of nodes. Where many cannot be certified with any positions that
+            are as far apart as i / nodes, they are to be on a grid (`Domain.large`).
         hidden_size: Hidden units of the network.
         dtype: float32, or float64, for which JAX's 64-bit mode must be on.
         simplify_decoders: The paper's pointer decoder.
@@ -172,11 +173,12 @@ def compile(
         InvalidInput: the program does not fit into that architecture; all reasons are named.
     """
     found = find_program(program) if isinstance(program, str) else program
-    return compile_program(
+    return compile_for(
         found,
         get_target(target),
-        Domain.regular(found, nodes, dtype),
+        nodes,
         hidden_size=hidden_size,
+        dtype=dtype,
         simplify_decoders=simplify_decoders,
     )
 

@@ -13,8 +13,9 @@ from attack import attack
 from dm_clrs_peer import peer_scores
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
+from mechgap.compiler.running import attention_off
 from mechgap.compiler.target import TARGETS
-from mechgap.compiler.verify import attention_off, fresh_graphs, posed_batch, verify
+from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
 from mechgap.errors import InvalidInput
 from mechgap.network.trace import run
 from mechgap.programs.interpreter import interpret

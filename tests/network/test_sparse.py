@@ -15,7 +15,7 @@ from mechgap.network import lists
 from mechgap.network.config import NetworkConfig
 from mechgap.network.decoders import postprocess
 from mechgap.network.network import Network
-from mechgap.network.sparse import run_on_edges
+from mechgap.network.sparse import everything, run_on_edges
 from mechgap.network.trace import run
 from mechgap.programs.library import LIBRARY
 from mechgap.tasks.edge_lists import EdgeLists
@@ -36,7 +36,7 @@ def graphs(task, nodes=9, key=0, size=3):
 def assert_same(network, batch):
     """Hints, outputs and attention of both ways, while both have come to the same decisions."""
     dense = run(network, batch)
-    found = run_on_edges(network, EdgeLists.of(batch), keep_attention=True)
+    found = run_on_edges(network, EdgeLists.of(batch), everything)
     decided = postprocess(batch.task.hints, dense.hints, hard=True) if dense.hints else {}
     for f in batch.task.hints if dense.hints else ():
         wanted = np.asarray(decided[f.name])
@@ -46,8 +46,7 @@ def assert_same(network, batch):
         wanted = np.asarray(dense.outputs[f.name])
         wanted = wanted.argmax(-1) if f.type is Type.POINTER else wanted
         np.testing.assert_allclose(found.outputs[f.name], wanted, atol=2e-4, err_msg=f.name)
-    assert found.attended is not None
-    attention, receivers, senders = found.attended
+    attention, receivers, senders = found.kept
     matrix = np.zeros((*dense.attention.shape[:3], batch.nodes + 1, batch.nodes + 1))
     time, sample, head = np.ogrid[tuple(slice(n) for n in dense.attention.shape[:3])]
     rows, columns = (np.asarray(x)[:, :, None] for x in (receivers, senders))

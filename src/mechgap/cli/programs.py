@@ -9,6 +9,7 @@ import typer
 
 from mechgap.cli.app import AsJson, app, check_seed
 from mechgap.errors import InvalidInput, unknown
+from mechgap.tasks.kinds import ER, KINDS, MATRICES_UP_TO, kinds_of
 
 if TYPE_CHECKING:
     from mechgap.compiler.compile import Compiled
@@ -150,7 +151,13 @@ def verify_command(
     target: TargetName = "general",
     hidden_size: HiddenSize = 128,
     nodes: Annotated[int | None, typer.Option(help="Nodes of each graph; 64 if not given.")] = None,
-    graphs: Annotated[int, typer.Option(help="How many graphs.")] = 256,
+    graphs: Annotated[
+        int | None,
+        typer.Option(help=f"How many graphs. [256; 4 of more than {MATRICES_UP_TO} nodes]"),
+    ] = None,
+    kind: Annotated[
+        str, typer.Option(help=f"What graphs: {', '.join(KINDS)}, or several, tree+grid.")
+    ] = ER,
     seed: Annotated[int, typer.Option(help="Same seed, same graphs.")] = 0,
     official: Annotated[
         str | None,
@@ -172,8 +179,9 @@ def verify_command(
 
     Exit code 0 only if all agree on every graph inside the certificate, and some are inside.
     """
-    if graphs < 1:
+    if graphs is not None and graphs < 1:
         raise InvalidInput(f"graphs must be at least 1; got {graphs}")
+    kinds_of(kind)
     from mechgap.tasks.official import NODES, get_split
 
     split = get_split(official) if official is not None else None
@@ -192,13 +200,19 @@ def verify_command(
         return
     compiled = _compiled(program, target, size, hidden_size, dtype, simplify_decoders)
     from mechgap.compiler.verify import fresh_graphs, posed_batch, verify
+    from mechgap.report.progress import Shown
     from mechgap.tasks.official import official as official_set
 
+    if split is not None and kind != ER:
+        raise InvalidInput(f"--kind is for new graphs: the official {official} ones are CLRS's own")
     if split is not None:
         batch = posed_batch(compiled.program, official_set(compiled.program.task, split))
     else:
-        batch = fresh_graphs(compiled.program, size, graphs, seed)
-    found = verify(compiled, batch)
+        count = graphs or (256 if size <= MATRICES_UP_TO else 4)
+        grid = compiled.certificate.domain.position_grid
+        batch = fresh_graphs(compiled.program, size, count, seed, kind, grid)
+    with Shown("verifying") as progress:
+        found = verify(compiled, batch, tell=progress.tell)
     if as_json:
         print(json.dumps(found.to_json()))
     else:

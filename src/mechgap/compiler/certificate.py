@@ -10,6 +10,7 @@ the phase's race needs, the more the longer the chains of numbers are that were 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -19,9 +20,25 @@ from mechgap.compiler.domain import Domain
 from mechgap.compiler.errors import Growth
 from mechgap.compiler.logits import Weights
 from mechgap.programs.components import Kind
-from mechgap.programs.interpreter import Execution
 from mechgap.programs.program import Program
 from mechgap.tasks.specs import Location, Type, get_task
+
+
+class Ran(Protocol):
+    """What a program's run tells: see `Execution`. Time is steps times phases."""
+
+    @property
+    def states(self) -> Mapping[str, Float[np.ndarray, "steps batch nodes"]]: ...
+    @property
+    def gaps(self) -> Float[np.ndarray, "time batch"]: ...
+    @property
+    def shared(self) -> Bool[np.ndarray, "time batch"]: ...
+    @property
+    def widened(self) -> Bool[np.ndarray, "time batch"]: ...
+    @property
+    def hops(self) -> Int[np.ndarray, "batch"]: ...
+    @property
+    def carried(self) -> Float[np.ndarray, "batch"]: ...
 
 
 @dataclass(frozen=True)
@@ -87,7 +104,7 @@ class Certificate:
         ]
 
     def closest(
-        self, run: Execution, lengths: Int[np.ndarray, "batch"]
+        self, run: Ran, lengths: Int[np.ndarray, "batch"]
     ) -> list[tuple[Float[np.ndarray, "batch"], Float[np.ndarray, "batch"]]]:
         """For every phase how close competing values came, and how far apart they must be."""
         gaps = np.where(self._counted(run, lengths), run.gaps, np.inf)
@@ -97,16 +114,16 @@ class Certificate:
             for phase, race in enumerate(self.races)
         ]
 
-    def _counted(self, run: Execution, lengths: np.ndarray) -> Bool[np.ndarray, "time batch"]:
+    def _counted(self, run: Ran, lengths: np.ndarray) -> Bool[np.ndarray, "time batch"]:
         """Which selections are before a sample's end."""
         live = len(self.races) * np.maximum(1, lengths - 1)
-        return np.arange(len(run.senders))[:, None] < live
+        return np.arange(len(run.gaps))[:, None] < live
 
     def outside(
         self,
         program: Program,
         inputs: Mapping[str, np.ndarray],
-        run: Execution,
+        run: Ran,
         lengths: Int[np.ndarray, "batch"],
     ) -> dict[str, Bool[np.ndarray, "batch"]]:
         """Which samples lie outside, by reason, given the interpreter's run on them."""
@@ -146,8 +163,8 @@ class Certificate:
                    if f.location is Location.EDGE and f.type is Type.SCALAR}  # fmt: skip
         for ours, theirs in program.inputs.items():
             if theirs in scalars:
-                weights = np.asarray(inputs[theirs])
+                weights = np.asarray(inputs[theirs])  # of all pairs, or of a list's
                 reasons[f"'{ours}' below 0 or above {domain.largest_weight:.4g}"] = (
-                    (weights < 0) | (weights > domain.largest_weight)
-                ).any((1, 2))
+                    ((weights < 0) | (weights > domain.largest_weight)).reshape(samples, -1).any(-1)
+                )
         return {why: np.asarray(where) for why, where in reasons.items()}

@@ -81,7 +81,7 @@ class Domain:
             and program.inputs.get(part.name) in weights
             for part in read
         )
-        steps = posed(program).max_hints(nodes)
+        steps = _steps(program, nodes)
         known = [4.0] if weighs else [_largest(program, name, steps) for name in _numbers(program)]
         return Domain(
             nodes=nodes,
@@ -95,8 +95,7 @@ class Domain:
     def large(program: Program, nodes: int, dtype: str = "float32") -> "Domain":
         """The domain of large graphs: positions i / nodes, put on a grid that is finer by far.
 
-        What numbers can be and how long a run takes is that of `regular` of a smaller graph, the
-        latter times how many times more nodes there are.
+        What numbers can be is that of `regular` of a smaller graph.
         """
         known = min(nodes, _TRIED)
         domain = Domain.regular(program, known, dtype)
@@ -106,7 +105,7 @@ class Domain:
             nodes=nodes,
             position_gap=max(grid, 1 / nodes - grid),
             position_grid=grid,
-            steps=domain.steps * ceil(nodes / known),
+            steps=_steps(program, nodes),
         )
 
     @property
@@ -131,6 +130,14 @@ class Domain:
     def rounding(self) -> float:
         """The largest relative error of one rounding."""
         return self.epsilon / 2
+
+
+def _steps(program: Program, nodes: int) -> int:
+    """How long a run on so many nodes may take; where that is found out by running the program, it
+    is run on smaller graphs, and larger ones are taken to take as many times longer."""
+    task = posed(program)
+    known = nodes if task.tracer is None else min(nodes, _TRIED)
+    return task.max_hints(known) * ceil(nodes / known)
 
 
 def position_grid(nodes: int) -> float:

@@ -11,18 +11,20 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
 
 from mechgap.compiler.compile import Compiled
-from mechgap.network.trace import run
+from mechgap.compiler.running import BothRan, run_large, run_small
+from mechgap.network.sparse import prefers_lists
 from mechgap.programs.components import Component, Kind
-from mechgap.programs.evaluation import pointed
 from mechgap.programs.interpreter import execution_batch
 from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
+from mechgap.tasks.kinds import ER
 from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.tasks.specs import get_task
 from mechgap.typed import plain
@@ -134,8 +136,24 @@ class Verification:
                 )
 
 
-def fresh_graphs(program: Program, nodes: int, graphs: int, seed: int) -> Batch:
-    """Graphs with the distribution of CLRS's test sets, traced by CLRS or by the program."""
+def fresh_graphs(
+    program: Program,
+    nodes: int,
+    graphs: int,
+    seed: int,
+    kind: str = ER,
+    position_grid: float | None = None,
+) -> Batch:
+    """Graphs with the distribution of CLRS's test sets, traced by CLRS or by the program.
+
+    Args:
+        program: Of the task.
+        nodes: Of each graph.
+        graphs: How many.
+        seed: Same seed, same graphs.
+        kind: Other kinds of graphs; see `tasks.kinds`.
+        position_grid: What positions are multiples of, if they are not i / nodes.
+    """
     clrs = sample(
         get_task(program.task),
         jax.random.key(seed),
@@ -143,7 +161,11 @@ def fresh_graphs(program: Program, nodes: int, graphs: int, seed: int) -> Batch:
         nodes=nodes,
         p=TEST_P,
         random_pos=False,
+        graphs=kind,
     ).trim()
+    if position_grid is not None:
+        pos = jnp.round(clrs.inputs["pos"] / position_grid) * position_grid
+        clrs = eqx.tree_at(lambda batch: batch.inputs["pos"], clrs, pos)
     return posed_batch(program, clrs)
 
 
@@ -159,9 +181,17 @@ _MOST_ATTENTION = 2**25
 
 
 def verify(
-    compiled: Compiled, batch: Batch | None = None, *, graphs: int = 256, seed: int = 0
+    compiled: Compiled,
+    batch: Batch | None = None,
+    *,
+    graphs: int = 256,
+    seed: int = 0,
+    tell: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Verification:
     """Compare interpreter, compiled network and trace.
+
+    Graphs of more than `MATRICES_UP_TO` nodes run as lists of edges (see `network.sparse`), and so
+    one after the other.
 
     Args:
         compiled: The network, with its program and certificate.
@@ -169,16 +199,24 @@ def verify(
             many nodes as the network was compiled for.
         graphs: How many new graphs.
         seed: Same seed, same graphs.
+        tell: Is told how it goes.
     """
     program = compiled.program
     if batch is None:
-        batch = fresh_graphs(program, compiled.certificate.domain.nodes, graphs, seed)
+        domain = compiled.certificate.domain
+        batch = fresh_graphs(
+            program, domain.nodes, graphs, seed, position_grid=domain.position_grid
+        )
+    on_lists = prefers_lists(compiled.network, batch.nodes)
     each = batch.steps * compiled.network.config.nb_msg_passing_steps * batch.nodes**2
-    size = max(1, _MOST_ATTENTION // each)
-    pieces = [
-        _Comparison(compiled, batch[first : first + size], first)
-        for first in range(0, batch.size, size)
-    ]
+    size = 1 if on_lists else max(1, _MOST_ATTENTION // each)
+    pieces = []
+    for first in range(0, batch.size, size):
+        piece = batch[first : first + size]
+        if on_lists:
+            tell(f"graph {first + 1} of {batch.size}", first, batch.size)
+        ran = run_large(compiled, piece) if on_lists else run_small(compiled, piece)
+        pieces.append(_Comparison(compiled, piece, first, ran))
 
     def share(name: str, compare: Callable[["_Comparison", str], Agreement]) -> float:
         agreements = [compare(piece, name) for piece in pieces]
@@ -225,20 +263,14 @@ class Agreement(NamedTuple):
 class _Comparison:
     """Compares one named prediction after the other and remembers what was missed."""
 
-    def __init__(self, compiled: Compiled, batch: Batch, first_graph: int):
-        self.compiled, self.batch, self.first_graph = compiled, batch, first_graph
-        self.meaning, self.reasons = compiled.interpreted(batch)
-        self.inside = ~np.any(list(self.reasons.values()), axis=0)
-        trace = run(compiled.network, batch)
-        self.predicted = {name: np.asarray(raw) for name, raw in trace.hints.items()}
-        self.outputs = {name: np.asarray(raw) for name, raw in trace.outputs.items()}
-        off = attention_off(np.asarray(trace.attention).mean(2), self.meaning.senders)
-        counted = np.asarray(trace.valid) * self.inside
-        self.attention = float(np.max(off * counted, initial=0.0))
+    def __init__(self, compiled: Compiled, batch: Batch, first_graph: int, ran: BothRan):
+        self.compiled, self.batch, self.first_graph, self.ran = compiled, batch, first_graph, ran
+        self.reasons = ran.reasons
+        self.inside = ran.inside
+        self.attention = ran.attention
         self.missed = np.zeros(batch.size, bool)
         self.unlike = np.zeros(batch.size, bool)
         self.first: Disagreement | None = None
-        self.positions = np.asarray(batch.inputs["pos"], float)
 
     def hint(self, name: str) -> Agreement:
         """How a hint agrees, in every step that counts."""
@@ -258,9 +290,9 @@ class _Comparison:
         """How an output agrees, at each sample's own end."""
         component = self.compiled.program.output[name]
         last = np.maximum(1, np.asarray(self.batch.lengths) - 1)
-        states = self.meaning.states[component.name]
+        states = self.ran.states[component.name]
         meant = self._meant(component, states[last, np.arange(self.batch.size)][None])
-        predicted = self._decided(component, self.outputs[name][None])
+        predicted = self.ran.outputs[name][None]
         traced = self._traced(component, np.asarray(self.batch.outputs[name])[None])
         valid = np.ones(meant.shape, bool)
         return self._note(name, component, meant, predicted, traced, valid)
@@ -272,35 +304,19 @@ class _Comparison:
         lengths = np.asarray(self.batch.lengths)
         valid = (np.arange(1, steps + 1)[:, None] < lengths)[..., None]
         return (
-            self._meant(component, self.meaning.states[component.name][1 : steps + 1]),
-            self._decided(component, self.predicted[name][:steps]),
+            self._meant(component, self.ran.states[component.name][1 : steps + 1]),
+            self.ran.hints[name][:steps],
             self._traced(component, np.asarray(self.batch.hints[name])[1:]),
             np.broadcast_to(valid, (steps, self.batch.size, self.batch.nodes)),
         )
 
     def _meant(self, component: Component, state: np.ndarray) -> np.ndarray:
-        return pointed(state, self.positions) if component.kind is Kind.POINTER else state
-
-    def _decided(self, component: Component, raw: np.ndarray) -> np.ndarray:
-        """A raw prediction as a value of every node."""
-        match component.kind:
-            case Kind.POINTER | Kind.CLASS:
-                return raw.argmax(-1)
-            case Kind.CHOICE:
-                return np.eye(raw.shape[-1])[raw.argmax(-1)]
-            case Kind.BOOL:
-                return (raw > 0).astype(float)
-            case Kind.TOTAL:
-                return self._at_every_node(raw)
-        return raw
+        return self.ran.nodes_at(state) if component.kind is Kind.POINTER else state
 
     def _traced(self, component: Component, values: np.ndarray) -> np.ndarray:
         if component.kind is Kind.TOTAL:
-            return self._at_every_node(values)
+            return np.broadcast_to(values[..., None], (*values.shape, self.batch.nodes))
         return values.argmax(-1) if component.kind is Kind.CLASS else values
-
-    def _at_every_node(self, of_graph: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(of_graph[..., None], (*of_graph.shape, self.batch.nodes))
 
     def _differ(self, component: Component, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         tolerance = 0.0
@@ -338,14 +354,3 @@ class _Comparison:
                 inside=bool(self.inside[graph]),
             )
         return Agreement(int(wrong.sum()), int(valid.sum()))
-
-
-def attention_off(
-    attention: Float[np.ndarray, "time batch receivers senders"],
-    senders: Int[np.ndarray, "time batch receivers"],
-) -> Float[np.ndarray, "time batch"]:
-    """The largest difference from attention to these senders alone. Overwrites the attention."""
-    there = senders[..., None]
-    missing = np.abs(1 - np.take_along_axis(attention, there, axis=-1))
-    np.put_along_axis(attention, there, missing, axis=-1)
-    return attention.max((-1, -2))

@@ -6,8 +6,8 @@ decisions before they are fed back (dm-clrs's `hard`), and add pairs to the list
 attend along the pointers that they are fed, too.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -27,17 +27,39 @@ from mechgap.network.gatv2 import PreparedGATv2, Projected
 from mechgap.network.lists import Pairs, Told, attend, point
 from mechgap.network.network import Network, Prepared
 from mechgap.tasks.edge_lists import EdgeLists
+from mechgap.tasks.kinds import MATRICES_UP_TO
 from mechgap.tasks.specs import Feature, Location, Type
 
 Values = Mapping[str, Array]
 
 
+def prefers_lists(network: Network, nodes: int) -> bool:
+    """Whether graphs are so large that the network is to run on lists of edges, if it can."""
+    return nodes > MATRICES_UP_TO and not network.config.use_pre_att_bias
+
+
 class Attended(NamedTuple):
-    """Who attended to whom. Steps are the leading axis, and before the nodes the batch."""
+    """Who attended to whom: in one message-passing step of one graph, or in all of several."""
 
     attention: Float[Array, "*time heads pairs"]
     receivers: Int[Array, "*time pairs"]
     senders: Int[Array, "*time pairs"]
+
+
+Keep = Callable[[Attended, Int[Array, ""], Int[Array, ""]], Any]
+"""What to keep of a message-passing step, told who attended to whom in it, its number from the
+first on, and which of the graphs it is. An Equinox module can have arrays to compare with."""
+
+
+def everything(attended: Attended, time: Int[Array, ""], graph: Int[Array, ""]) -> Attended:
+    """Keep who attended to whom, which takes memory for every step."""
+    del time, graph
+    return attended
+
+
+def nothing(attended: Attended, time: Int[Array, ""], graph: Int[Array, ""]) -> None:
+    """Keep outputs and hints alone."""
+    del attended, time, graph
 
 
 class EdgeTrace(eqx.Module):
@@ -47,18 +69,18 @@ class EdgeTrace(eqx.Module):
     """Decisions ``[steps, batch, nodes, …]``: pointers are nodes, masks 0 or 1."""
     outputs: Values
     """``[batch, nodes]``: pointers are nodes, everything else is raw, as of matrices."""
-    attended: Attended | None
-    """In every message-passing step, ``[time, batch, …]``, if asked for."""
+    kept: Any
+    """Of every message-passing step, ``[time, batch, …]``, what was asked for."""
 
 
 @eqx.filter_jit
-def run_on_edges(network: Network, graphs: EdgeLists, *, keep_attention: bool = False) -> EdgeTrace:
+def run_on_edges(network: Network, graphs: EdgeLists, keep: Keep = nothing) -> EdgeTrace:
     """Run a network on lists of edges, one graph after the other.
 
     Args:
         network: Compiled or learned, in any mode of hints; its hints are hardened here.
         graphs: Of the network's task.
-        keep_attention: Whether to keep who attended to whom, which takes memory for each step.
+        keep: What to keep of each message-passing step.
 
     Raises:
         InvalidInput: the network is of another task, or has a bias for pairs of nodes.
@@ -74,10 +96,16 @@ def run_on_edges(network: Network, graphs: EdgeLists, *, keep_attention: bool = 
     prepared = Prepared.of(network)
     dynamic, static = eqx.partition(graphs, eqx.is_array)
 
-    def one(graph: EdgeLists) -> _Run:
-        return _Running(network, prepared, eqx.combine(graph, static)).run(keep_attention)
+    def one(here: tuple[EdgeLists, Int[Array, ""]]) -> _Run:
+        graph, number = here
 
-    hints, outputs, kept = jax.lax.map(one, dynamic)
+        def kept(attended: Attended, time: Int[Array, ""]) -> Any:
+            return keep(attended, time, number)
+
+        return _Running(network, prepared, eqx.combine(graph, static)).run(kept)
+
+    numbers = jnp.arange(graphs.lengths.shape[0])
+    hints, outputs, kept = jax.lax.map(one, (dynamic, numbers))
     hints = {name: jnp.swapaxes(value, 0, 1) for name, value in hints.items()}
 
     def merged(x: Array) -> Array:
@@ -90,7 +118,7 @@ def run_on_edges(network: Network, graphs: EdgeLists, *, keep_attention: bool = 
 class _Run(NamedTuple):
     hints: Values
     outputs: Values
-    attended: Attended | None
+    kept: Any
 
 
 class _Carry(NamedTuple):
@@ -107,7 +135,7 @@ class _Running(eqx.Module):
     prepared: Prepared
     graph: EdgeLists
 
-    def run(self, keep_attention: bool) -> _Run:
+    def run(self, keep: Callable[[Attended, Int[Array, ""]], Any]) -> _Run:
         """All steps."""
         network, graph = self.network, self.graph
         hidden = jnp.zeros((graph.nodes, network.config.hidden_size), network.dtype)
@@ -124,7 +152,12 @@ class _Running(eqx.Module):
         def step(carry: _Carry, time: Array):
             pairs = self.pairs(carry.hints)
             before = carry.hidden
-            after, kept = self.pass_messages(pairs, carry.hints, before, keep_attention)
+            steps = time * network.config.nb_msg_passing_steps
+
+            def kept_of(attended: Attended, i: int) -> Any:
+                return keep(attended, steps + i)
+
+            after, kept = self.pass_messages(pairs, carry.hints, before, kept_of)
             predicted = self.predict(self.prepared.hints, pairs, carry.hints, before, after)
             decided = self._decided(predicted)
             now = (carry.hints, before, after)
@@ -217,17 +250,16 @@ class _Running(eqx.Module):
     # ---- one step
 
     def pass_messages(
-        self, pairs: Pairs, hints: Values, hidden: Array, keep: bool
-    ) -> tuple[Array, Attended | None]:
-        """All message-passing steps of a hint: the hidden state, and who attended to whom."""
+        self, pairs: Pairs, hints: Values, hidden: Array, keep: Callable[[Attended, int], Any]
+    ) -> tuple[Array, Any]:
+        """All message-passing steps of a hint: the hidden state, and what is kept of them."""
         channels = self.channels(pairs, hints, backwards=False)
         kept = []
-        for _ in range(self.network.config.nb_msg_passing_steps):
+        for i in range(self.network.config.nb_msg_passing_steps):
             read = self.read(hints, hidden, hidden)
             hidden, attention = self._message(pairs, channels, read, hidden)
-            kept.append(Attended(attention, pairs.receivers, pairs.senders))
-        together = jax.tree.map(lambda *each: jnp.stack(each), *kept)
-        return hidden, together if keep else None
+            kept.append(keep(Attended(attention, pairs.receivers, pairs.senders), i))
+        return hidden, jax.tree.map(lambda *each: jnp.stack(each), *kept)
 
     def _message(
         self, pairs: Pairs, channels: Array, read: Readout, hidden: Array

@@ -7,7 +7,6 @@ all nodes run on matrices, of which only one step's are there at a time, in JAX.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -95,11 +94,7 @@ class Listed:
 
     def nodes_at(self, values: Float[np.ndarray, "1 nodes"]) -> Int[np.ndarray, "1 nodes"]:
         """The nodes at given positions: the nearest."""
-        order, sorted_ = self._order, self.positions[0][self._order]
-        right = np.clip(np.searchsorted(sorted_, values[0]), 0, len(order) - 1)
-        left = np.maximum(right - 1, 0)
-        nearer = np.abs(values[0] - sorted_[left]) <= np.abs(values[0] - sorted_[right])
-        return order[np.where(nearer, left, right)][None]
+        return nearest(values, self.positions[0])
 
     def closest(self, eligible: np.ndarray, score: np.ndarray, xp: Any) -> Any:
         """Per graph, the smallest difference between a receiver's best and second-best score."""
@@ -142,9 +137,17 @@ class Listed:
         passed = np.broadcast_to(evaluate(mask, value) > 0.5, (1, len(receivers)))
         return passed.any(-1)
 
-    @cached_property
-    def _order(self) -> np.ndarray:
-        return np.argsort(self.positions[0], kind="stable")
+
+def nearest(
+    values: Float[np.ndarray, "*any"], positions: Float[np.ndarray, "nodes"]
+) -> Int[np.ndarray, "*any"]:
+    """The nodes whose positions are nearest to some values, of equals the first."""
+    order = np.argsort(positions, kind="stable")
+    sorted_ = positions[order]
+    right = np.clip(np.searchsorted(sorted_, values), 0, len(order) - 1)
+    left = np.maximum(right - 1, 0)
+    nearer = np.abs(values - sorted_[left]) <= np.abs(values - sorted_[right])
+    return order[np.where(nearer, left, right)]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Column, Table
 
+from mechgap.compiler.sizes import Largest
 from mechgap.compiler.verify import Verification
 from mechgap.compiler.zoo import Specimen
 from mechgap.report.measures import WIDE
@@ -56,9 +57,7 @@ class Exhibit:
 
 def show_zoo(exhibits: Sequence[Exhibit]) -> None:
     """Print the table, then what was refused and why."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDE)
+    console = _console()
     table = Table(
         Column("program", no_wrap=True),
         *("target", "units: state", "attention", "hidden", "parameters"),
@@ -98,3 +97,27 @@ def _cells(about: dict[str, Any]) -> tuple[str, ...]:
     exact = "yes" if about["exact"] else f"NO: {about['verdict']}"
     inside = f"{about['inside_certificate']} of {about['graphs']}"
     return (*shape, f"{outputs:.4f}", f"{hints:.4f}", inside, exact)
+
+
+def show_largest(found: Sequence[Largest]) -> None:
+    """Print how large graphs may be, then what refuses larger ones."""
+    console = _console()
+    table = Table(
+        Column("program", no_wrap=True),
+        *("target", "certified nodes", "competing values apart there, 1 hop"),
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
+    taken = [each for each in found if each.nodes]
+    for each in taken:
+        apart = "-" if each.value_gap is None else f"{each.value_gap:.2g}"
+        table.add_row(each.program, each.target, f"{each.nodes:,}", apart)
+    console.print(table)
+    console.print("\nwhat refuses larger graphs:")
+    for each in taken:
+        console.print(f"  {each.program}, {each.target}: {each.why}")
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=WIDE)

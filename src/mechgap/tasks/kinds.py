@@ -22,6 +22,8 @@ KINDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Every kind with one line about it."""
+MATRICES_UP_TO = 256
+"""Nodes of graphs that are dealt with as matrices; larger ones, as lists of edges."""
 
 
 def kinds_of(text: str) -> tuple[str, ...]:
