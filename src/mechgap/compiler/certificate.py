@@ -10,7 +10,7 @@ the phase's race needs, the more the longer the chains of numbers are that were 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -24,6 +24,7 @@ from mechgap.programs.program import Program
 from mechgap.tasks.specs import Location, Type, get_task
 
 
+@runtime_checkable
 class Ran(Protocol):
     """What a program's run tells: see `Execution`. Time is steps times phases."""
 
