@@ -71,6 +71,8 @@ class Verification:
     nodes: int
     outputs: Mapping[str, float]
     """Share of nodes where all agree, by output."""
+    whole: float
+    """Share of graphs where all agree on every output of every node."""
     hints: Mapping[str, float]
     """Share of nodes and steps where all agree, by hint."""
     unclaimed: Mapping[str, Unclaimed]
@@ -229,9 +231,9 @@ def verify(
         name: Unclaimed(why, share(name, _Comparison.guess) if name in program.hints else None)
         for name, why in program.unclaimed.items()
     }
-    inside, missed, unlike = (
+    inside, missed, unlike, whole = (
         np.concatenate([getattr(piece, name) for piece in pieces])
-        for name in ("inside", "missed", "unlike")
+        for name in ("inside", "missed", "unlike", "whole")
     )
     reasons = {
         why: sum(int(piece.reasons[why].sum()) for piece in pieces) for why in pieces[0].reasons
@@ -240,6 +242,7 @@ def verify(
         graphs=batch.size,
         nodes=batch.nodes,
         outputs=outputs,
+        whole=float(whole.mean()),
         hints=hints,
         unclaimed=unclaimed,
         attention=max(piece.attention for piece in pieces),
@@ -270,6 +273,7 @@ class _Comparison:
         self.attention = ran.attention
         self.missed = np.zeros(batch.size, bool)
         self.unlike = np.zeros(batch.size, bool)
+        self.whole = np.ones(batch.size, bool)
         self.first: Disagreement | None = None
 
     def hint(self, name: str) -> Agreement:
@@ -294,6 +298,8 @@ class _Comparison:
         meant = self._meant(component, states[last, np.arange(self.batch.size)][None])
         predicted = self.ran.outputs[name][None]
         traced = self._traced(component, np.asarray(self.batch.outputs[name])[None])
+        differ = [self._differ(component, meant, other) for other in (predicted, traced)]
+        self.whole &= ~np.any(differ, axis=(0, 1, 3))
         valid = np.ones(meant.shape, bool)
         return self._note(name, component, meant, predicted, traced, valid)
 

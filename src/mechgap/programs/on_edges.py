@@ -12,17 +12,19 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from mechgap.programs.chains import Chains
+from mechgap.programs.components import Component, Kind
 from mechgap.programs.evaluation import Given, Sight, State, Values, evaluate, given, of_node
 from mechgap.programs.expressions import Expression, Name, Side
 from mechgap.programs.interpreter import components
 from mechgap.programs.lengths import has_no_fixpoint, most_steps
 from mechgap.programs.meaning import start, take_step
+from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
 from mechgap.programs.races import Races, hint_pointers, races
-from mechgap.tasks.edge_lists import Edges
+from mechgap.tasks.edge_lists import EdgeLists, Edges, check_lists
 from mechgap.tasks.specs import Location, get_task
 
 
@@ -239,6 +241,52 @@ def _run(program: Program, given: Sight, steps: int | None, xp: Any) -> RunOnEdg
         np.array([each.widened for each in seen], bool).reshape(-1, 1),
         np.asarray(chains.longest),
         np.asarray(chains.most),
+    )
+
+
+def listed_graph(
+    program: Program, edges: Edges, inputs: Mapping[str, np.ndarray], hints: int
+) -> EdgeLists:
+    """One graph for a network that runs on lists, with its first hints as the program has them.
+
+    Args:
+        program: Of a CLRS task, of which nodes look at neighbours only.
+        edges: The graph's list.
+        inputs: By CLRS's names, ``[nodes]`` or ``[pairs]``.
+        hints: How many the run has; the network steps once less.
+
+    Raises:
+        InvalidInput: the task tells something of pairs of nodes.
+    """
+    task = posed(program)
+    check_lists(task)
+    given = Listed.of(program, edges, inputs)
+    first = components(program, start(program, given))
+
+    def read(component: Component) -> np.ndarray:
+        values = first[component.name]
+        match component.kind:
+            case Kind.POINTER:
+                return given.nodes_at(values).astype(np.int32)
+            case Kind.CLASS:
+                return np.eye(len(component.classes), dtype=np.float32)[values.astype(int)]
+            case Kind.TOTAL:
+                return values[..., 0].astype(np.float32)
+        return values.astype(np.float32)
+
+    def of_nodes(numbers: np.ndarray) -> Int[Array, "1 some"]:
+        return jnp.asarray(numbers, jnp.int32)[None]
+
+    return EdgeLists(
+        task=task,
+        receivers=of_nodes(edges.receivers),
+        senders=of_nodes(edges.senders),
+        offsets=of_nodes(edges.offsets),
+        opposite=of_nodes(edges.opposite),
+        inputs={f.name: jnp.asarray(inputs[f.name], jnp.float32)[None] for f in task.inputs},
+        hints={name: jnp.asarray(read(c)) for name, c in program.hints.items()},
+        lengths=jnp.full(1, hints, jnp.int32),
+        steps=max(1, hints - 1),
     )
 
 

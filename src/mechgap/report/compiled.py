@@ -47,6 +47,7 @@ def verification_view(compiled: Compiled, found: Verification) -> Group:
         "\n",
     )
     rows = [(f"output {name}", f"{share:.6f}") for name, share in found.outputs.items()]
+    rows.append(("graphs with every output right", f"{found.whole:.6f}"))
     rows += [(f"hint {name}", f"{share:.6f}") for name, share in found.hints.items()]
     for name, missing in found.unclaimed.items():
         agrees = "not predicted" if missing.share is None else f"{missing.share:.6f}"
