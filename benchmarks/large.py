@@ -155,7 +155,7 @@ def exact(program: str, outputs: Any, listed: Edges, hops: np.ndarray) -> bool:
     if program == "reachability":
         return bool(((np.asarray(outputs["reachable"][0]) > 0) == np.isfinite(hops)).all())
     receivers, senders = listed.receivers, listed.senders
-    nearer = hops[senders] == hops[receivers] - 1
+    nearer = np.isfinite(hops[senders]) & (hops[senders] == hops[receivers] - 1)
     first = np.minimum.reduceat(np.where(nearer, senders, listed.nodes), listed.offsets[:-1])
     wanted = np.where(first < listed.nodes, first, np.arange(listed.nodes))
     return bool((np.asarray(outputs["pi"][0]) == wanted).all())
