@@ -20,9 +20,9 @@ from mechgap.programs.library import LIBRARY
 PROGRAMS = {
     "bfs": ("stock", 32),
     "bellman_ford": ("general", 32),
-    "dfs": ("stock", 4),
-    "dijkstra": ("full", 4),
-    "mst_prim": ("full", 4),
+    "dfs": ("stock", 2),
+    "dijkstra": ("full", 2),
+    "mst_prim": ("full", 2),
 }
 """The target, and how many graphs of each kind."""
 KINDS = ("er-sparse", "ws", "delaunay")

@@ -20,6 +20,8 @@ from mechgap.decompiler.population import DecompiledRun, decompile_run
 from mechgap.errors import InvalidInput
 from mechgap.experiments.gap import measured_run
 from mechgap.experiments.training import train_recipe
+from mechgap.measures.at_sizes import AtSizes
+from mechgap.measures.at_sizes import measure_sizes as sizes_of_run
 from mechgap.measures.counterexamples import SearchedRun
 from mechgap.measures.counterexamples import counterexamples as search_run
 from mechgap.measures.elsewhere import other_graphs, own_graphs
@@ -31,6 +33,7 @@ from mechgap.programs.library import mechanisms
 from mechgap.programs.load import find_program
 from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
+from mechgap.tasks.official import SAMPLES
 from mechgap.tasks.specs import get_task
 from mechgap.training.presets import make_recipe
 from mechgap.training.run import Run
@@ -125,6 +128,36 @@ def measure(
         measured_run(found.folder, tell, which=which)
         return measure_interchange(found.folder, which, dimensions=dimensions, tell=tell)
     return measure_run(found.folder, which, elsewhere=elsewhere, margins=margins, tell=tell)
+
+
+def measure_sizes(
+    run: Run | Path | str,
+    kinds: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    which: str = "best",
+    count: int | None = None,
+    progress: Tell | Watcher | None = None,
+) -> AtSizes:
+    """Look at a run's networks, an untrained and a compiled one on graphs of several kinds and
+    sizes, and write what was seen into its folder.
+
+    Args:
+        run: The run, or its folder.
+        kinds: Kinds of graphs, such as ``["er-sparse", "ws", "delaunay"]``.
+        sizes: Numbers of nodes; large graphs are run as lists of edges.
+        which: `best` (by validation) or `last` parameters.
+        count: How many graphs of each kind and size, 32 if not given.
+        progress: Is told how it goes.
+
+    Raises:
+        InvalidInput: there is nothing to measure, or no such graphs.
+    """
+    folder = run.folder if isinstance(run, Run) else Path(run)
+    tell = watching(progress).tell
+    return sizes_of_run(
+        folder, kinds, sizes, which=which, count=SAMPLES if count is None else count, tell=tell
+    )
 
 
 def counterexamples(

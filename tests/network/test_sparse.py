@@ -46,7 +46,7 @@ def assert_same(network, batch):
         wanted = np.asarray(dense.outputs[f.name])
         wanted = wanted.argmax(-1) if f.type is Type.POINTER else wanted
         np.testing.assert_allclose(found.outputs[f.name], wanted, atol=2e-4, err_msg=f.name)
-    attention, receivers, senders = found.kept
+    attention, (receivers, senders, _) = found.kept
     matrix = np.zeros((*dense.attention.shape[:3], batch.nodes + 1, batch.nodes + 1))
     time, sample, head = np.ogrid[tuple(slice(n) for n in dense.attention.shape[:3])]
     rows, columns = (np.asarray(x)[:, :, None] for x in (receivers, senders))

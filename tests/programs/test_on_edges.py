@@ -29,7 +29,11 @@ def test_it_is_the_interpreter(name):
         mine = {n: v[k] if v.ndim == 2 else v[k][at] for n, v in inputs.items()}
         steps = len(next(iter(wanted.states.values()))) - 1
         found = run_on_edges(program, edges, mine, steps)
-        for field in ("senders", "shared", "widened"):
+        if found.tied is not None:
+            senders = found.senders[..., edges.receivers] == edges.senders
+            acceptable = wanted.acceptable[:, k][:, edges.receivers, edges.senders]
+            assert np.array_equal((found.tied | senders)[:, 0], acceptable)
+        for field in ("senders", "updated", "shared", "widened"):
             assert np.array_equal(getattr(found, field), getattr(wanted, field)[:, [k]]), field
         for component, values in wanted.states.items():
             assert np.array_equal(found.states[component], values[:, [k]]), component

@@ -8,7 +8,8 @@ import typer
 
 from mechgap.cli.app import AsJson, app, whole_numbers
 from mechgap.cli.watching import watched
-from mechgap.tasks.kinds import KINDS
+from mechgap.errors import InvalidInput
+from mechgap.tasks.kinds import KINDS, MATRICES_UP_TO
 
 
 @app.command()
@@ -18,8 +19,8 @@ def measure(
     graphs: Annotated[
         str | None,
         typer.Option(
-            help=f"Measure on other graphs than the test set: {', '.join(KINDS)}, or several, "
-            "tree+grid."
+            help=f"Measure on other graphs than the test set: {', '.join(KINDS)}, or a mixture, "
+            "tree+grid. Several, with commas between them: one after the other, see --nodes."
         ),
     ] = None,
     graphs_from: Annotated[
@@ -29,7 +30,13 @@ def measure(
             "may be given several times."
         ),
     ] = None,
-    nodes: Annotated[int | None, typer.Option(help="With --graphs: how many nodes. [64]")] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(
+            help="With --graphs: how many nodes. [64] Several, 16,64,160,800,1600, or more than "
+            f"{MATRICES_UP_TO}: what size does to outputs, whole graphs and attention."
+        ),
+    ] = None,
     count: Annotated[
         int | None,
         typer.Option(
@@ -60,8 +67,19 @@ def measure(
 ) -> None:
     """Measure a population's mechanistic gap, inside and outside; write it into the run.
 
-    On other graphs than the test set: write it into RUN/elsewhere.
+    On other graphs than the test set: write it into RUN/elsewhere. On several kinds or sizes: fewer
+    numbers of each, beside an untrained and a compiled network, into RUN/sizes.json.
     """
+    sizes = [] if nodes is None else whole_numbers("nodes", nodes)
+    kinds = [] if graphs is None else [kind.strip() for kind in graphs.split(",")]
+    if len(kinds) > 1 or len(sizes) > 1 or any(size > MATRICES_UP_TO for size in sizes):
+        if causal or graphs_from or not kinds:
+            raise InvalidInput(
+                "several kinds or sizes of graphs are measured alone: give --graphs, --nodes, "
+                "--count and --which"
+            )
+        _measure_sizes(folder, kinds, sizes or [64], which, count, as_json)
+        return
     from mechgap import calls
     from mechgap.measures.external import Margins
     from mechgap.report.failing import show_failing
@@ -73,7 +91,7 @@ def measure(
             folder,
             which,
             graphs=graphs,
-            nodes=nodes,
+            nodes=sizes[0] if sizes else None,
             graphs_from=graphs_from or (),
             count=count,
             margins=Margins(scalar=scalar_margin, binary=binary_margin),
@@ -87,6 +105,22 @@ def measure(
         show_measures(results, results.folder(folder))
         show_failing(results)
         show_interchange(results)
+
+
+def _measure_sizes(
+    folder: Path, kinds: list[str], sizes: list[int], which: str, count: int | None, as_json: bool
+) -> None:
+    from mechgap import calls
+    from mechgap.report.sizes import show_sizes
+
+    with watched(folder) as watcher:
+        found = calls.measure_sizes(
+            folder, kinds, sizes, which=which, count=count, progress=watcher
+        )
+    if as_json:
+        print(json.dumps(found.to_json()))
+    else:
+        show_sizes(found)
 
 
 @app.command("import")

@@ -21,6 +21,8 @@ from mechgap.tasks.specs import Type, get_task
 
 _TRIED = 64
 """How many nodes graphs have on which programs are run to see how long they take."""
+_FAR = 4.0
+"""The largest distance on CLRS's graphs of 64 nodes, with room to spare."""
 _SLACK = 2**-6
 """How much steeper than 1 / gap is steep enough, so that rounding cannot reach a neighbour."""
 
@@ -73,16 +75,9 @@ class Domain:
         other numbers, below what they start at and all that the steps can add.
         """
         _check_nodes(nodes)
-        weights = {f.name for f in get_task(program.task).inputs if f.type is Type.SCALAR}
-        read = (part for value in program.expressions() for part in value.walk())
-        weighs = any(
-            isinstance(part, Name)
-            and part.side is Side.EDGE
-            and program.inputs.get(part.name) in weights
-            for part in read
-        )
         steps = _steps(program, nodes)
-        known = [4.0] if weighs else [_largest(program, name, steps) for name in _numbers(program)]
+        numbers = [_largest(program, name, steps) for name in _numbers(program)]
+        known = [_FAR] if _weighs(program) else numbers
         return Domain(
             nodes=nodes,
             position_gap=1 / nodes,
@@ -95,16 +90,19 @@ class Domain:
     def large(program: Program, nodes: int, dtype: str = "float32") -> "Domain":
         """The domain of large graphs: positions i / nodes, put on a grid that is finer by far.
 
-        What numbers can be is that of `regular` of a smaller graph.
+        What numbers can be is that of `regular` of a smaller graph; distances grow with the root
+        of the nodes, as in graphs that lie in a plane.
         """
         known = min(nodes, _TRIED)
         domain = Domain.regular(program, known, dtype)
+        wider = (nodes / known) ** 0.5 if _weighs(program) else 1.0
         grid = position_grid(nodes)
         return replace(
             domain,
             nodes=nodes,
             position_gap=max(grid, 1 / nodes - grid),
             position_grid=grid,
+            largest_value=domain.largest_value * wider,
             steps=_steps(program, nodes),
         )
 
@@ -143,6 +141,18 @@ def _steps(program: Program, nodes: int) -> int:
 def position_grid(nodes: int) -> float:
     """The grid of so many positions: an eighth of their distance, or finer; a power of two."""
     return 2.0 ** -(3 + ceil(log2(nodes)))
+
+
+def _weighs(program: Program) -> bool:
+    """Whether a program reads the weights of edges."""
+    weights = {f.name for f in get_task(program.task).inputs if f.type is Type.SCALAR}
+    return any(
+        isinstance(part, Name)
+        and part.side is Side.EDGE
+        and program.inputs.get(part.name) in weights
+        for value in program.expressions()
+        for part in value.walk()
+    )
 
 
 def _numbers(program: Program) -> list[str]:

@@ -141,7 +141,8 @@ class _Off(eqx.Module):
         self, attended: Attended, time: Int[Array, ""], graph: Int[Array, ""]
     ) -> Float[Array, ""]:
         del graph
-        right = self.senders[time].at[attended.receivers].get(mode="fill", fill_value=-1)
+        pairs = attended.pairs
+        right = self.senders[time].at[pairs.receivers].get(mode="fill", fill_value=-1)
         attention = jnp.mean(attended.attention, axis=0)
-        off = jnp.where(right == attended.senders, jnp.abs(1 - attention), attention)
+        off = jnp.where(right == pairs.senders, jnp.abs(1 - attention), attention)
         return jnp.max(jnp.where(right >= 0, off, 0))

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from mechgap.compiler.compile import Compiled
@@ -165,10 +163,7 @@ def fresh_graphs(
         random_pos=False,
         graphs=kind,
     ).trim()
-    if position_grid is not None:
-        pos = jnp.round(clrs.inputs["pos"] / position_grid) * position_grid
-        clrs = eqx.tree_at(lambda batch: batch.inputs["pos"], clrs, pos)
-    return posed_batch(program, clrs)
+    return posed_batch(program, clrs.on_grid(position_grid))
 
 
 def posed_batch(program: Program, clrs: Batch) -> Batch:

@@ -39,7 +39,7 @@ def other_graphs(
     check_nodes(nodes)
     if count < 1:
         raise InvalidInput(f"count must be at least 1; got {count}")
-    _check_size(recipe, nodes)
+    check_size(recipe, nodes)
     _check_fits(recipe, count, nodes, steps=1)
     batch = graphs_to_test(recipe.posed, graphs, nodes, count)
     return _checked(recipe, name_of(graphs, nodes, count), batch)
@@ -59,7 +59,7 @@ def own_graphs(
 ) -> Elsewhere:
     """The graphs of some files; see `batch_from_files`."""
     batch = batch_from_files(recipe.posed, files, count=count, sources=sources)
-    _check_size(recipe, batch.nodes)
+    check_size(recipe, batch.nodes)
     stems = "+".join(file.stem for file in files)
     name = re.sub(r"[^\w.+-]+", "_", stems)[:100].strip(".") or "graphs"
     return _checked(recipe, name, batch)
@@ -70,7 +70,8 @@ def _checked(recipe: Recipe, name: str, batch: Batch) -> Elsewhere:
     return Elsewhere(name, batch)
 
 
-def _check_size(recipe: Recipe, nodes: int) -> None:
+def check_size(recipe: Recipe, nodes: int) -> None:
+    """Refuse graphs of a size that a recipe's networks cannot run on."""
     tied = recipe.network_config.pre_att_bias_nodes
     if tied is not None and nodes != tied:
         raise InvalidInput(

@@ -29,10 +29,10 @@ BLOCK = 1 << 22
 class Pairs(NamedTuple):
     """Who may attend to whom in one step, ordered by receiver and sender."""
 
-    receivers: Int[Array, "pairs"]
+    receivers: Int[Array, "*time pairs"]
     """The node that does not exist where there is no pair."""
-    senders: Int[Array, "pairs"]
-    listed: Int[Array, "pairs"]
+    senders: Int[Array, "*time pairs"]
+    listed: Int[Array, "*time pairs"]
     """Where the pair is in the graph's list; behind its end if only a pointer made it."""
 
 
@@ -161,7 +161,8 @@ def _scores_of_pairs(
     pairs, channels, weight = told
     size, missing = _in_blocks(pairs, u.shape[-1])
 
-    def block(receivers: Array, senders: Array, channels: Array) -> Array:
+    def block(here: tuple[Array, Array, Array]) -> Array:
+        receivers, senders, channels = here
         zeta = v.at[senders].get(mode="clip") + channels @ weight
         met = meet(u.at[receivers].get(mode="clip"), zeta)
         return jnp.einsum("phf,hf->ph", met.reshape(-1, *omega.shape), omega)
@@ -169,9 +170,8 @@ def _scores_of_pairs(
     receivers, senders, channels = (
         _blocks(x, size, missing) for x in (pairs.receivers, pairs.senders, channels)
     )
-    return jax.lax.map(block, (receivers, senders, channels)).reshape(-1, len(omega))[
-        : len(pairs.receivers)
-    ]
+    scores = jax.lax.map(block, (receivers, senders, channels))
+    return scores.reshape(-1, len(omega))[: len(pairs.receivers)]
 
 
 def _softmax_of_pairs(

@@ -42,8 +42,7 @@ class Attended(NamedTuple):
     """Who attended to whom: in one message-passing step of one graph, or in all of several."""
 
     attention: Float[Array, "*time heads pairs"]
-    receivers: Int[Array, "*time pairs"]
-    senders: Int[Array, "*time pairs"]
+    pairs: Pairs
 
 
 Keep = Callable[[Attended, Int[Array, ""], Int[Array, ""]], Any]
@@ -258,7 +257,7 @@ class _Running(eqx.Module):
         for i in range(self.network.config.nb_msg_passing_steps):
             read = self.read(hints, hidden, hidden)
             hidden, attention = self._message(pairs, channels, read, hidden)
-            kept.append(keep(Attended(attention, pairs.receivers, pairs.senders), i))
+            kept.append(keep(Attended(attention, pairs), i))
         return hidden, jax.tree.map(lambda *each: jnp.stack(each), *kept)
 
     def _message(

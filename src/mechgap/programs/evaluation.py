@@ -93,6 +93,10 @@ class Sight(Protocol):
         """The nodes whose positions these are."""
         ...
 
+    def least(self, score: Any) -> Any:
+        """For every pair, the smallest score of its receiver's pairs."""
+        ...
+
     def closest(self, eligible: Any, score: Any, xp: Any) -> Any:
         """Per graph, the smallest difference between a receiver's best and second-best score."""
         ...
@@ -129,6 +133,10 @@ class Given(NamedTuple):
     def nodes_at(self, values: Any) -> Any:
         """The nodes at given positions."""
         return pointed(values, self.positions)
+
+    def least(self, score: Any) -> Any:
+        """For every pair, the smallest score of its row."""
+        return score.min(-1, keepdims=True)
 
     def closest(self, eligible: Any, score: Any, xp: Any) -> Any:
         """Per graph, the smallest difference between a receiver's best and second-best score."""

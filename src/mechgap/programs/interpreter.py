@@ -5,7 +5,9 @@ of the measures.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from functools import reduce
+from operator import or_
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,14 +15,13 @@ from jaxtyping import Bool, Float, Int
 
 from mechgap.programs.chains import Chains
 from mechgap.programs.components import Component, Kind
-from mechgap.programs.evaluation import Given, State, evaluate, given, of_pairs, pointed
-from mechgap.programs.expressions import Name
+from mechgap.programs.evaluation import Given, State, given, pointed
 from mechgap.programs.lengths import has_no_fixpoint, most_steps
 from mechgap.programs.meaning import TakenPhase, start, take_step
 from mechgap.programs.phases import Phase
 from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
-from mechgap.programs.races import hint_pointers, races
+from mechgap.programs.races import hint_pointers, races, tied
 from mechgap.tasks.batch import Batch
 
 
@@ -82,7 +83,7 @@ def interpret(
     states, seen, chains = [components(program, state)], list[_Seen](), Chains.of(program, known)
     while len(states) <= longest:
         taken = take_step(program, known, state)
-        if not isinstance(wanted, int) and not _changed(state, taken.state).any():
+        if not isinstance(wanted, int) and not changed(state, taken.state).any():
             break
         pointers = hint_pointers(program, known, state)
         for phase, at in zip(program.phases, taken.phases, strict=True):
@@ -220,11 +221,12 @@ def _seen(
     last = np.where(at.eligible, at.score, -np.inf).argmax(-1)
     best_barred = np.where(barred, at.score, np.inf).argmin(-1)
     race = races(program, phase, given, at, pointers)
+    at_sender = np.arange(given.support.shape[-1]) == at.sender[..., None]
     return _Seen(
         senders=at.sender,
         selected=at.anyone,
-        updated=at.anyone & _changed(at.before, at.after),
-        acceptable=_acceptable(program, phase, given, at),
+        updated=at.anyone & changed(at.before, at.after),
+        acceptable=tied(program, phase, given, at) | at_sender,
         key=np.where(at.anyone, last, at.sender),
         mask=np.where(at.anyone & barred.any(-1), best_barred, at.sender),
         shared=race.shared,
@@ -233,20 +235,6 @@ def _seen(
     )
 
 
-def _acceptable(program: Program, phase: Phase, given: Given, at: TakenPhase) -> np.ndarray:
-    """The eligible whose score is the best if positions do not count, and the node attended to."""
-    values = of_pairs(given, at.before)
-
-    def without_positions(name: Name) -> np.ndarray:
-        found = values(name)
-        return np.zeros_like(found) if program.inputs.get(name.name) == "pos" else found
-
-    score = phase.select.sign * evaluate(phase.select.expression, without_positions)
-    score = np.where(at.eligible, score, np.inf)
-    tied = at.eligible & (score <= score.min(-1, keepdims=True))
-    return tied | (np.arange(score.shape[-1]) == at.sender[..., None])
-
-
-def _changed(before: State, after: State) -> Bool[np.ndarray, "batch nodes"]:
+def changed(before: State, after: State) -> Bool[Any, "batch nodes"]:
     """Which nodes have another state than before."""
-    return np.any([after[name] != before[name] for name in after], axis=0)
+    return reduce(or_, (after[name] != before[name] for name in after))

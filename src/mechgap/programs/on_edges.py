@@ -18,12 +18,12 @@ from mechgap.programs.chains import Chains
 from mechgap.programs.components import Component, Kind
 from mechgap.programs.evaluation import Given, Sight, State, Values, evaluate, given, of_node
 from mechgap.programs.expressions import Expression, Name, Side
-from mechgap.programs.interpreter import components
+from mechgap.programs.interpreter import changed, components
 from mechgap.programs.lengths import has_no_fixpoint, most_steps
 from mechgap.programs.meaning import start, take_step
 from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
-from mechgap.programs.races import Races, hint_pointers, races
+from mechgap.programs.races import Races, hint_pointers, races, tied
 from mechgap.tasks.edge_lists import EdgeLists, Edges, check_lists
 from mechgap.tasks.specs import Location, get_task
 
@@ -98,15 +98,20 @@ class Listed:
         """The nodes at given positions: the nearest."""
         return nearest(values, self.positions[0])
 
+    def least(self, score: Float[np.ndarray, "1 pairs"]) -> Float[np.ndarray, "1 pairs"]:
+        """For every pair, the smallest score of its receiver's pairs."""
+        edges = self.edges
+        return np.minimum.reduceat(score, edges.offsets[:-1], axis=-1)[:, edges.receivers]
+
     def closest(self, eligible: np.ndarray, score: np.ndarray, xp: Any) -> Any:
         """Per graph, the smallest difference between a receiver's best and second-best score."""
         del xp
         edges = self.edges
         score = np.where(eligible[0], score[0], np.inf)
-        best = np.minimum.reduceat(score, edges.offsets[:-1])[edges.receivers]
-        first = np.where(score == best, np.arange(len(score)), len(score))
+        least = self.least(score[None])[0]
+        first = np.where(score == least, np.arange(len(score)), len(score))
         first = np.minimum.reduceat(first, edges.offsets[:-1])
-        best = best[edges.offsets[:-1]]
+        best = least[edges.offsets[:-1]]
         score[first] = np.inf
         second = np.minimum.reduceat(score, edges.offsets[:-1])
         return (second - np.where(np.isinf(second), 0.0, best)).min(keepdims=True)
@@ -161,6 +166,10 @@ class RunOnEdges:
     initial state."""
     senders: Int[np.ndarray, "time 1 nodes"]
     """Whom each node attends to; time is steps times phases."""
+    updated: Bool[np.ndarray, "time 1 nodes"]
+    tied: Bool[np.ndarray, "time 1 pairs"] | None
+    """Of the list's pairs those that another correct run could have chosen, beside the one that was
+    chosen. None of a program whose nodes look at all nodes."""
     shared: Bool[np.ndarray, "time 1"]
     gaps: Float[np.ndarray, "time 1"]
     widened: Bool[np.ndarray, "time 1"]
@@ -181,6 +190,8 @@ class _Step(NamedTuple):
     state: State
     chains: Chains
     senders: tuple[Any, ...]
+    updated: tuple[Any, ...]
+    tied: tuple[Any, ...]
     races: tuple[Races, ...]
 
 
@@ -212,7 +223,19 @@ def _run(program: Program, given: Sight, steps: int | None, xp: Any) -> RunOnEdg
         for phase, at in zip(program.phases, taken.phases, strict=True):
             found.append(races(program, phase, given, at, pointers, xp))
             chains = chains.after(phase, given, at, xp)
-        return _Step(taken.state, chains, tuple(at.sender for at in taken.phases), tuple(found))
+        return _Step(
+            taken.state,
+            chains,
+            tuple(at.sender for at in taken.phases),
+            tuple(at.anyone & changed(at.before, at.after) for at in taken.phases),
+            tuple(
+                tied(program, phase, given, at)
+                for phase, at in zip(program.phases, taken.phases, strict=True)
+            )
+            if isinstance(given, Listed)
+            else (),
+            tuple(found),
+        )
 
     step = once if xp is np else jax.jit(once)
     wanted = program.steps if steps is None else steps
@@ -221,21 +244,28 @@ def _run(program: Program, given: Sight, steps: int | None, xp: Any) -> RunOnEdg
     state, chains = jax.tree.map(
         np.asarray, (start(program, given, xp), Chains.of(program, given, xp))
     )
-    states, senders, seen = [components(program, state)], list[np.ndarray](), list[Races]()
+    states, steps_taken = [components(program, state)], list[_Step]()
     while len(states) <= longest:
         taken = jax.tree.map(np.asarray, step(given, state, chains))
         before, state, chains = state, taken.state, taken.chains
         if not isinstance(wanted, int) and all((state[n] == before[n]).all() for n in state):
             break
         states.append(components(program, state))
-        senders += taken.senders
-        seen += taken.races
+        steps_taken.append(taken)
     else:
         if not isinstance(wanted, int):
             raise has_no_fixpoint(program, nodes)
+    seen = [race for each in steps_taken for race in each.races]
+
+    def stacked(name: str, width: int, kind: type) -> np.ndarray:
+        found = [phase for each in steps_taken for phase in getattr(each, name)]
+        return np.stack(found) if found else np.zeros((0, 1, width), kind)
+
     return RunOnEdges(
         {name: np.stack([each[name] for each in states]) for name in states[0]},
-        np.stack(senders) if senders else np.zeros((0, 1, nodes), int),
+        stacked("senders", nodes, int),
+        stacked("updated", nodes, bool),
+        stacked("tied", len(given.edges.receivers), bool) if isinstance(given, Listed) else None,
         np.array([each.shared for each in seen], bool).reshape(-1, 1),
         np.array([each.gap for each in seen], float).reshape(-1, 1),
         np.array([each.widened for each in seen], bool).reshape(-1, 1),

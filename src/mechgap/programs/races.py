@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from mechgap.programs.components import Kind
-from mechgap.programs.evaluation import Sight, State
+from mechgap.programs.evaluation import Sight, State, evaluate
 from mechgap.programs.expressions import Equal, Name, conjuncts
 from mechgap.programs.meaning import TakenPhase
 from mechgap.programs.phases import Phase
@@ -57,6 +57,19 @@ def races(
         shared=given.several(at.eligible, xp) if compares else xp.zeros(graphs, bool),
         widened=widened,
     )
+
+
+def tied(program: Program, phase: Phase, given: Sight, at: TakenPhase) -> Bool[Any, "*pairs"]:
+    """The eligible whose score is the best if positions do not count, which only break ties."""
+    values = given.of_pairs(at.before)
+
+    def without_positions(name: Name) -> Any:
+        found = values(name)
+        return 0 * found if program.inputs.get(name.name) == "pos" else found
+
+    score = phase.select.sign * evaluate(phase.select.expression, without_positions)
+    score = np.where(at.eligible, score, np.inf)
+    return at.eligible & (score <= given.least(score))
 
 
 def hint_pointers(program: Program, given: Sight, state: State) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What the size of graphs does to networks: a figure."""
+"""What the size of graphs does to networks: a table, and a figure."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -6,8 +6,13 @@ from itertools import cycle
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from rich.console import Console
+from rich.table import Column, Table
 
+from mechgap.measures.at_sizes import AtSizes
+from mechgap.report.measures import WIDE
 from mechgap.report.style import SERIES, STYLE
+from mechgap.tasks.kinds import MATRICES_UP_TO
 
 BySize = Mapping[int, Sequence[float]]
 """For every number of nodes, a share for each seed."""
@@ -44,3 +49,46 @@ def over_sizes(populations: Mapping[str, Mapping[str, BySize]], measure: str) ->
         lines, labels = panels[0].get_legend_handles_labels()
         figure.legend(lines, labels, loc="outside upper center", ncols=2, fontsize=7)
     return figure
+
+
+def show_sizes(found: AtSizes) -> None:
+    """Print a row for every kind and size: means over seeds, beside the yardsticks."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=WIDE)
+    table = Table(
+        Column("graphs", no_wrap=True),
+        *("nodes", "count", "network", "outputs (%)", "whole graphs (%)"),
+        *("mechanism", "agreement (%)", "misplaced (%)", "tv (%)"),
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
+    for on in found.graphs:
+        many = len(on.seeds)
+        named = {f"learned ({many} seed{'s' * (many != 1)})": [*on.seeds.values()]}
+        named |= {name: [seen] for name, seen in on.yardsticks.items()}
+        for name, seen in named.items():
+            right = [_mean([getattr(s, share) for s in seen]) for share in _RIGHT]
+            begin = (on.kind, f"{on.nodes:,}", str(on.count), name, *right)
+            for mechanism in seen[0].mechanisms or ("-",):
+                beside = [s.mechanisms[mechanism] for s in seen if mechanism in s.mechanisms]
+                numbers = [[getattr(b, name) for b in beside] for name in _TOLD]
+                table.add_row(*begin, mechanism, *map(_mean, numbers))
+    console.print(table)
+    if any(on.on_lists for on in found.graphs):
+        console.print(
+            f"\nGraphs of more than {MATRICES_UP_TO} nodes run as lists of edges: there predicted "
+            "pointers are decisions before they are fed back."
+        )
+    for on in found.graphs:
+        if on.refused is not None:
+            console.print(f"no compiled network for {on.kind}, {on.nodes:,} nodes: {on.refused}")
+
+
+_RIGHT = ("accuracy", "graph_accuracy")
+_TOLD = ("agreement", "misplaced", "tv")
+
+
+def _mean(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None and not np.isnan(value)]
+    return f"{100 * float(np.mean(known)):.2f}" if known else "-"

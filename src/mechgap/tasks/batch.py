@@ -56,6 +56,13 @@ class Batch(eqx.Module):
         first = {name: hint[:hints] for name, hint in self.hints.items()}
         return Batch(self.task, self.inputs, first, self.outputs, self.lengths)
 
+    def on_grid(self, step: float | None) -> "Batch":
+        """The same batch with positions at the nearest multiples of `step`, if there is one."""
+        if step is None:
+            return self
+        pos = {"pos": jnp.round(self.inputs["pos"] / step) * step}
+        return Batch(self.task, {**self.inputs, **pos}, self.hints, self.outputs, self.lengths)
+
     def pad(self, hints: int) -> "Batch":
         """The same batch with zeros after its hints, so that batches share one shape."""
         missing = max(0, hints - self.max_hints)
