@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from mechgap.experiments.replication import at_sizes as sized
 from mechgap.experiments.replication import counterexamples as searching
+from mechgap.experiments.replication.at_sizes import (
+    AT_SIZES,
+    AtSizesTable,
+    keep_sizes,
+    kept_sizes,
+)
 from mechgap.experiments.replication.computing import InterchangeTable, TwoByTwoTable
 from mechgap.experiments.replication.counterexamples import (
     COUNTEREXAMPLES,
@@ -143,3 +150,28 @@ def test_counterexamples_are_kept_and_joined(tmp_path, monkeypatch):
     replace(gone, max_nodes=3).write(folder / "bfs.json")
     keep_counterexamples(BFS, tmp_path / "runs", tmp_path, lambda *_: None)
     assert kept_counterexamples(tmp_path, BFS) == now
+
+
+def test_sizes_are_kept_and_joined(tmp_path, monkeypatch):
+    """Those of seeds whose networks are gone stay; what is known is not looked at again."""
+    monkeypatch.setattr(sized, "KINDS", ("tree",))
+    monkeypatch.setattr(sized, "SIZES", (4, 6))
+    monkeypatch.setattr(sized, "COUNT", 2)
+    untrained_run(tmp_path / "runs" / "bfs", seeds=(0,))
+    for population in (BFS, BF):  # the second has no run
+        keep_sizes(population, tmp_path / "runs", tmp_path, lambda *_: None)
+    kept = kept_sizes(tmp_path, BFS)
+    assert kept is not None
+    assert [(on.nodes, [*on.seeds]) for on in kept.graphs] == [(4, ["0"]), (6, ["0"])]
+    other = {"7": kept.graphs[0].seeds["0"]}
+    gone = kept.with_(replace(kept.graphs[0], seeds=other))
+    gone.write(tmp_path / "sizes" / "bfs.json")
+    keep_sizes(BFS, tmp_path / "runs", tmp_path, lambda *_: None)
+    joined = kept_sizes(tmp_path, BFS)
+    assert joined is not None
+    assert {*joined.of("tree", 4, 2).seeds} == {"0", "7"}
+    assert AT_SIZES.is_known(BFS, tmp_path)
+    assert not AT_SIZES.is_known(BF, tmp_path)
+    table = rendered(AtSizesTable("A table", ROWS), tmp_path)
+    assert table.rows[1] == ("bfs, compiled", "tree", *["100.0 / 100.0 / 100.0"] * 2, "-")
+    assert table.rows[2][1].startswith("not run")

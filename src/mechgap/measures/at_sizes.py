@@ -80,18 +80,34 @@ class AtSizes:
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        return plain(self)
+        return rounded(plain(self))
+
+    @staticmethod
+    def read(path: Path) -> "AtSizes | None":
+        """What a file says; None where there is none.
+
+        Raises:
+            InvalidInput: it cannot be read.
+        """
+        try:
+            return typed(AtSizes, json.loads(path.read_text()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, InvalidInput) as error:
+            raise InvalidInput(
+                f"'{path}' cannot be read ({error}). Remove it and run again"
+            ) from error
+
+    def write(self, path: Path) -> None:
+        """Write a file, whole or not at all."""
+        text = json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n"
+        write_file(path, text.encode())
 
 
 def load_sizes(folder: Path, which: str = "best") -> AtSizes:
     """What is known of a run; nothing where nobody looked."""
-    path = _path(folder, which)
-    try:
-        return typed(AtSizes, json.loads(path.read_text()))
-    except FileNotFoundError:
-        return AtSizes(which)
-    except (OSError, ValueError, KeyError, InvalidInput) as error:
-        raise InvalidInput(f"'{path}' cannot be read ({error}). Remove it and run again") from error
+    found = AtSizes.read(_path(folder, which))
+    return AtSizes(which) if found is None else found
 
 
 def measure_sizes(
@@ -129,16 +145,12 @@ def measure_sizes(
             tell(told, done, len(asked))
             for each in _measured(found.of(kind, nodes, count), recipe, store, which, seeds):
                 found = found.with_(each)
-                write_file(_path(folder, which), _text(found))
+                found.write(_path(folder, which))
     return found
 
 
 def _path(folder: Path, which: str) -> Path:
     return folder / (FILE if which == "best" else f"last-{FILE}")
-
-
-def _text(found: AtSizes) -> bytes:
-    return (json.dumps(rounded(found.to_json()), indent=1, allow_nan=False) + "\n").encode()
 
 
 def _measured(

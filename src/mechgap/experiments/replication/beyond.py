@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from mechgap.experiments.replication.at_sizes import AtSizesTable
 from mechgap.experiments.replication.causes import CausalTable, FoilTable
 from mechgap.experiments.replication.computing import InterchangeTable, TwoByTwoTable
 from mechgap.experiments.replication.correlations import AlongTable, CorrelationTable
@@ -402,6 +403,21 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 "`mechgap counterexample RUN`: all graphs up to a size, from every source, in "
                 "order (weighted ones with each of three weights); then larger ones by search, "
                 "where what is found is small and need not be the smallest.",
+            ),
+        ),
+        "at_sizes": AtSizesTable(
+            "Beyond the paper: what size does to them",
+            (
+                Row("bfs", BFS),
+                Row("bfs, taught bfs_parent's attention", BFS_SUPERVISED_PARENT),
+                Row("bellman_ford", BF),
+            ),
+            (
+                "Outputs / whole graphs that are right / agreement on updated nodes, in percent; "
+                "32 graphs of each kind and size, `mechgap measure RUN --graphs er-sparse,ws,"
+                "delaunay --nodes 16,64,160,800,1600`. Above 256 nodes as lists of edges, where "
+                "predicted pointers are decisions before they are fed back. Compiled: the "
+                "mechanism, for that size, in the first architecture that takes it.",
             ),
         ),
         "correlations_elsewhere": CorrelationTable(

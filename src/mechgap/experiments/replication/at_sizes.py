@@ -1,0 +1,103 @@
+"""What size does to populations, as a table.
+
+`results/sizes/POPULATION.json` has what was seen of every seed on every kind and size of graphs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+from typing import ClassVar
+
+from mechgap.experiments.replication.judging import Judge
+from mechgap.experiments.replication.kinds import Row, Study, TableOfRows, missing
+from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.rendering import Rendered
+from mechgap.measures.at_sizes import AtSizes, OnGraphs, measure_sizes
+from mechgap.measures.snapshot import SeenRun
+from mechgap.training.run import Run
+from mechgap.training.store import DATABASE
+from mechgap.training.train import Tell
+
+KINDS = ("er-sparse", "ws", "delaunay")
+SIZES = (16, 64, 160, 800, 1600)
+COUNT = 32
+
+
+def _path(results: Path, population: Population) -> Path:
+    return results / "sizes" / f"{population.name}.json"
+
+
+def kept_sizes(results: Path, population: Population) -> AtSizes | None:
+    """What was seen of a population; None where nobody looked."""
+    return AtSizes.read(_path(results, population))
+
+
+def keep_sizes(population: Population, runs: Path, results: Path, tell: Tell) -> None:
+    """Look at a run's networks on other graphs, and join what was seen to what is kept."""
+    folder = runs / population.name
+    if not (folder / DATABASE).exists() or not Run.open(folder).finished:
+        return
+    found = measure_sizes(folder, KINDS, SIZES, count=COUNT, tell=tell)
+    kept = kept_sizes(results, population)
+    for on in () if kept is None else kept.graphs:
+        now = found.of(on.kind, on.nodes, on.count)
+        found = found.with_(replace(now, seeds={**on.seeds, **now.seeds}))
+    _path(results, population).parent.mkdir(parents=True, exist_ok=True)
+    found.write(_path(results, population))
+
+
+AT_SIZES = Study(
+    keep_sizes, lambda population, results: kept_sizes(results, population) is not None
+)
+
+
+@dataclass(frozen=True)
+class AtSizesTable(TableOfRows):
+    """Outputs and whole graphs that are right, and agreement, the larger the graphs."""
+
+    study: ClassVar[Study | None] = AT_SIZES
+
+    def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
+        """A row for each population and kind of graphs, and one for the compiled network."""
+        rows, data = [], []
+        for row in self.rows:
+            found = kept_sizes(results, row.population)
+            if found is None:
+                why = missing(row.population, results, "looked at")
+                rows.append((row.label, why, *["-"] * (len(SIZES) + 1)))
+                data.append({"row": row.label, "missing": why})
+                continue
+            for kind in KINDS:
+                at = [found.of(kind, nodes, COUNT) for nodes in SIZES]
+                of_row, beside = _told(row, at)
+                seeds = str(max(len(on.seeds) for on in at))
+                rows.append((row.label, kind, *of_row, seeds))
+                rows.append((f"{row.label}, compiled", kind, *beside, "-"))
+                data.append({"row": row.label, "graphs": kind, "nodes": list(SIZES),
+                             "learned": of_row, "compiled": beside})  # fmt: skip
+        head = ("", "graphs", *(f"{nodes:,} nodes" for nodes in SIZES), "seeds")
+        return Rendered(name, self.caption, head, rows, self.remarks, data)
+
+
+def _told(row: Row, at: Sequence[OnGraphs]) -> tuple[list[str], list[str]]:
+    recipe = row.population.recipe
+    mechanism = (recipe.mechanism or recipe.mechanisms[0]).name
+    learned = [_text(list(on.seeds.values()), mechanism) for on in at]
+    compiled = [on.yardsticks.get("compiled") for on in at]
+    first = recipe.mechanisms[0].name
+    return learned, [_text([each] if each else [], first) for each in compiled]
+
+
+def _text(seen: Sequence[SeenRun], mechanism: str) -> str:
+    """Outputs / whole graphs / agreement, in percent."""
+    if not seen:
+        return "-"
+    beside = [each.mechanisms.get(mechanism) for each in seen]
+    numbers = (
+        [each.accuracy for each in seen],
+        [each.graph_accuracy for each in seen],
+        [None if each is None else each.agreement for each in beside],
+    )
+    known = [[value for value in values if value is not None] for values in numbers]
+    return " / ".join(f"{100 * mean(values):.1f}" if values else "-" for values in known)
