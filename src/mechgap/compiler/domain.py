@@ -20,7 +20,8 @@ from mechgap.programs.program import Program
 from mechgap.tasks.specs import Type, get_task
 
 _TRIED = 64
-"""How many nodes graphs have on which programs are run to see how long they take."""
+"""How many nodes graphs have on which programs are run to see how long they take and how large
+their numbers get; larger graphs go by these."""
 _FAR = 4.0
 """The largest distance on CLRS's graphs of 64 nodes, with room to spare."""
 _SLACK = 2**-6
@@ -71,13 +72,14 @@ class Domain:
     def regular(program: Program, nodes: int, dtype: str = "float32") -> "Domain":
         """The domain of CLRS's test graphs: positions i / nodes.
 
-        Distances are taken to stay below 4 (on CLRS's graphs of 64 nodes they reach about 0.9);
-        other numbers, below what they start at and all that the steps can add.
+        Distances are taken to stay below 4 (on CLRS's graphs of 64 nodes they reach about 0.9), and
+        on larger graphs to grow with the root of the nodes, as in graphs that lie in a plane; other
+        numbers, below what they start at and all that the steps can add.
         """
         _check_nodes(nodes)
         steps = _steps(program, nodes)
         numbers = [_largest(program, name, steps) for name in _numbers(program)]
-        known = [_FAR] if _weighs(program) else numbers
+        known = [_far(nodes)] if _weighs(program) else numbers
         return Domain(
             nodes=nodes,
             position_gap=1 / nodes,
@@ -90,19 +92,17 @@ class Domain:
     def large(program: Program, nodes: int, dtype: str = "float32") -> "Domain":
         """The domain of large graphs: positions i / nodes, put on a grid that is finer by far.
 
-        What numbers can be is that of `regular` of a smaller graph; distances grow with the root
-        of the nodes, as in graphs that lie in a plane.
+        What numbers other than distances can be is that of `regular` of a smaller graph.
         """
         known = min(nodes, _TRIED)
         domain = Domain.regular(program, known, dtype)
-        wider = (nodes / known) ** 0.5 if _weighs(program) else 1.0
         grid = position_grid(nodes)
         return replace(
             domain,
             nodes=nodes,
             position_gap=max(grid, 1 / nodes - grid),
             position_grid=grid,
-            largest_value=domain.largest_value * wider,
+            largest_value=_far(nodes) if _weighs(program) else domain.largest_value,
             steps=_steps(program, nodes),
         )
 
@@ -128,6 +128,11 @@ class Domain:
     def rounding(self) -> float:
         """The largest relative error of one rounding."""
         return self.epsilon / 2
+
+
+def _far(nodes: int) -> float:
+    """The largest distance that graphs of so many nodes are taken to have."""
+    return _FAR * max(1.0, nodes / _TRIED) ** 0.5
 
 
 def _steps(program: Program, nodes: int) -> int:
