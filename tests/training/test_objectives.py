@@ -12,7 +12,7 @@ from scipy.special import expit, log_softmax
 from mechgap.errors import InvalidInput
 from mechgap.measures.reference import compile_reference
 from mechgap.network.config import NetworkConfig
-from mechgap.network.network import Network
+from mechgap.network.network import Network, unroll
 from mechgap.network.trace import run
 from mechgap.programs.interpreter import interpret
 from mechgap.programs.library import LIBRARY, bfs_parent
@@ -21,7 +21,7 @@ from mechgap.training.lesson import Lesson, groups_by_length
 from mechgap.training.loss import Objective, loss, loss_and_gradient
 from mechgap.training.population import initial, objective
 from mechgap.training.presets import make_recipe
-from mechgap.training.supervision import Readouts, taught_on
+from mechgap.training.supervision import Readouts, attention_errors, taught_on
 
 SMALL = NetworkConfig(hidden_size=8)
 
@@ -60,6 +60,24 @@ def test_attention_error_is_the_mean_over_what_counts():
     plain = loss(network, batch)
     with_it = loss(network, batch, objective=Objective(None, program, 3.0))
     assert float(with_it - plain) == pytest.approx(3 * np.mean(errors), rel=1e-5)
+
+
+def test_nobody_is_taught_to_look_where_it_cannot():
+    """A network that is fed its own pointers, which are wrong, does not see along the right ones."""
+    batch = sample("topological_sort", jax.random.key(3), batch_size=8, nodes=9)
+    program = LIBRARY["topological_sort_parent"]
+    config = NetworkConfig(hidden_size=8, nb_msg_passing_steps=3)
+    network = Network.initial("topological_sort", jax.random.key(0), config)
+    taught = taught_on(program, batch)
+    steps = unroll(network, batch, training=False, keep_steps=True).steps
+    assert steps is not None
+    rows = np.broadcast_to(np.asarray(steps.support)[:, None], (*taught.senders.shape, 9))
+    seen = np.take_along_axis(rows, np.asarray(taught.senders)[..., None], -1)[..., 0]
+    assert not seen.all()
+    error = np.asarray(attention_errors(taught, steps))
+    assert (error[~seen] == 0).all()
+    assert (error[seen] > 0).any()
+    assert error.max() < 50
 
 
 def test_the_worst_node_of_each_step():

@@ -67,11 +67,17 @@ def taught_on(program: Program, batch: Batch, signals: Sequence[str] = ()) -> Ta
 
 
 def attention_errors(taught: Taught, steps: Step) -> Float[Array, "steps phases batch nodes"]:
-    """-log α̂ at the exact sender, the mean over heads."""
+    """-log α̂ at the exact sender, the mean over heads.
+
+    Nobody is taught to look where it cannot: a sender that the network sees only along a pointer
+    which it was not fed, since it predicted another, has no error.
+    """
     mask = (steps.support.astype(steps.logits.dtype) - 1.0) * 1e9
     log_attention = jax.nn.log_softmax(steps.logits + mask[:, None, :, None], axis=-1)
-    at = taught.senders[:, :, :, None, :, None]
-    return -jnp.mean(jnp.take_along_axis(log_attention, at, axis=-1)[..., 0], axis=3)
+    at = taught.senders[..., None]
+    in_sight = jnp.take_along_axis(steps.support[:, None], at, axis=-1)[..., 0]
+    there = jnp.take_along_axis(log_attention, at[:, :, :, None], axis=-1)[..., 0]
+    return jnp.where(in_sight, -jnp.mean(there, axis=3), 0)
 
 
 class Readouts(eqx.Module):
