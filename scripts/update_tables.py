@@ -20,6 +20,7 @@ LANDSCAPE = PROJECT / "docs" / "landscape.md"
 TEACHING = PROJECT / "docs" / "teaching.md"
 DECOMPILING = PROJECT / "docs" / "decompiling.md"
 TRAINING = PROJECT / "docs" / "training.md"
+LARGE = PROJECT / "docs" / "large.md"
 README = PROJECT / "README.md"
 
 
@@ -351,7 +352,101 @@ def decompiled_population() -> str:
     return "\n".join([*rows, ""])
 
 
+def largest() -> str:
+    """For how large graphs programs are certified."""
+    rows = ["| program | target | float32 | told apart there | float64 |", "|---" * 5 + "|"]
+    found = results("large")["largest"]
+    fine = {(each["program"], each["target"]): each for each in found if each["dtype"] == "float64"}
+    for each in found:
+        if each["dtype"] == "float64" or not each["nodes"]:
+            continue
+        apart = "-" if each["value_gap"] is None else f"{each['value_gap']:.1e}"
+        double = fine[each["program"], each["target"]]["nodes"]
+        rows.append(
+            f"| {each['program']} | {each['target']} | {each['nodes']:,} | {apart} | {double:,} |"
+        )
+    return "\n".join([*rows, ""])
+
+
+def at_size() -> str:
+    """Compiled programs on large graphs."""
+    rows = [
+        "| program | target | graphs | longest run | outputs | whole graphs"
+        " | inside the certificate | missed inside | missed outside |",
+        "|---" * 9 + "|",
+    ]
+    rows += [
+        f"| {row['program']} | {row['target']} | {row['graphs']}, {row['nodes']:,} nodes"
+        f" | {row['longest']:,} steps | {row['accuracy']:.4%} | {row['graph_accuracy']:.1%}"
+        f" | {row['inside']} of {row['count']} | {row['missed_inside']}"
+        f" | {row['missed_outside']} |"
+        for row in results("at_size")["rows"]
+    ]
+    return "\n".join([*rows, ""])
+
+
+def on_lists() -> str:
+    """One graph's whole run on lists, on matrices and in PyTorch Geometric's layer."""
+    found = results("large")
+    rows = ["| program | graph | steps | on lists | matrices | PyTorch Geometric's layers |",
+            "|---" * 6 + "|"]  # fmt: skip
+    rows += [
+        f"| {row['program']} | {row['graphs']}, {row['nodes']:,} nodes | {row['steps']}"
+        f" | {1e3 * row['lists_seconds']:.0f} ms | {row['matrices_over_lists']:.0f} × as long"
+        f" | {row['geometric_over_lists']:.1f} × as long |"
+        for row in found["forward"]
+    ]
+    peers = found["peers"]
+    versions = f"PyTorch Geometric {peers['torch_geometric']}, PyTorch {peers['torch']}."
+    return "\n".join([*rows, "", versions, ""])
+
+
+def to_the_end() -> str:
+    """Runs over large random graphs, beside SciPy."""
+    found = results("large")
+    rows = ["| program | edges | nodes | steps | all nodes right | seconds | memory | SciPy |",
+            "|---" * 8 + "|"]  # fmt: skip
+    rows += [
+        f"| {row['program']} | {row['edges']:,} | {row['nodes']:,} | {row['steps']}"
+        f" | {'yes' if row['exact'] else 'no'} | {row['seconds']:.2f}"
+        f" | {row['gigabytes_at_most']:.1f} GB | {row['over_scipy']:.0f} × as fast |"
+        for row in found["edges"]
+    ]
+    slopes = ", ".join(f"{found[f'slope_{name}']:.2f} ({name})" for name in ("bfs", "reachability"))
+    return "\n".join(
+        [*rows, "", f"A step's time goes with the edges to the power of {slopes}.", ""]
+    )
+
+
+def on_many_machines() -> str:
+    """What a billion edges would take, by the measured rates."""
+    edges, machines, per_node, line = 1e9, 16, 10, 1.25e9
+    found = results("large")
+    rows = {row["edges"]: row for row in found["edges"] if row["program"] == "bfs"}
+    small, large = rows[min(rows)], rows[max(rows)]
+    step = edges * 1e-9 * large["nanoseconds_per_edge_and_step"] / machines
+    more = large["gigabytes_at_most"] - small["gigabytes_at_most"]
+    memory = more / (large["edges"] - small["edges"]) * edges / machines
+    nodes = edges / per_node
+    state, slim = (4 * units * nodes for units in (found["hidden_size"], 3))
+    lines = [
+        f"- computing: {large['nanoseconds_per_edge_and_step']:.0f} ns an edge and step on two "
+        f"cores, so {step:.0f} s a step on each of {machines} such machines;",
+        f"- memory: {1e9 * more / (large['edges'] - small['edges']):.0f} bytes an edge, so "
+        f"{memory:.0f} GB on each;",
+        f"- exchange: {state / 1e9:.0f} GB of hidden state a step to each at hidden size "
+        f"{found['hidden_size']}, {state / line:.0f} s at 10 Gbit/s; {slim / 1e9:.1f} GB and "
+        f"{slim / line:.0f} s with the three units that breadth-first search needs.",
+    ]
+    return "\n".join([*lines, ""])
+
+
 TABLES = {
+    (LARGE, "largest"): largest,
+    (LARGE, "at-size"): at_size,
+    (LARGE, "on-lists"): on_lists,
+    (LARGE, "to-the-end"): to_the_end,
+    (LARGE, "many-machines"): on_many_machines,
     (DECOMPILING, "decompiled"): decompiled,
     (DECOMPILING, "decompiled-population"): decompiled_population,
     (TEACHING, "teaching"): taught,

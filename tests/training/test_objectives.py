@@ -63,7 +63,7 @@ def test_attention_error_is_the_mean_over_what_counts():
 
 
 def test_nobody_is_taught_to_look_where_it_cannot():
-    """A network that is fed its own pointers, which are wrong, does not see along the right ones."""
+    """A network that is fed its own pointers, which are wrong, is blind along the right ones."""
     batch = sample("topological_sort", jax.random.key(3), batch_size=8, nodes=9)
     program = LIBRARY["topological_sort_parent"]
     config = NetworkConfig(hidden_size=8, nb_msg_passing_steps=3)

@@ -29,8 +29,29 @@ def compile_for(
     where that cannot be certified, with positions on a grid (see `Domain.large`).
 
     Raises:
-        InvalidInput: neither can be.
+        InvalidInput: neither can be; it says for how large graphs it could.
     """
+    try:
+        return _compile_for(program, target, nodes, hidden_size, dtype, simplify_decoders)
+    except InvalidInput as refused:
+        most = 0
+        if nodes > 1 and not target.pre_attention_bias:
+            most = largest(program, target, hidden_size, dtype, simplify_decoders).nodes
+        if not most:
+            raise
+        raise InvalidInput(
+            f"{refused}. The largest graphs that it can be certified for there have {most:,} nodes"
+        ) from None
+
+
+def _compile_for(
+    program: Program,
+    target: Target,
+    nodes: int,
+    hidden_size: int,
+    dtype: str,
+    simplify_decoders: bool,
+) -> Compiled:
     try:
         domain = Domain.regular(program, nodes, dtype)
         return compile_program(program, target, domain, hidden_size=hidden_size,
@@ -60,7 +81,11 @@ class Largest:
 
 
 def largest(
-    program: Program, target: Target, hidden_size: int = 128, dtype: str = "float32"
+    program: Program,
+    target: Target,
+    hidden_size: int = 128,
+    dtype: str = "float32",
+    simplify_decoders: bool = False,
 ) -> Largest:
     """Find the largest graphs that a program is certified for, by bisection."""
     found: Compiled | None = None
@@ -69,7 +94,7 @@ def largest(
     def fits(nodes: int) -> bool:
         nonlocal found, refused
         try:
-            found = compile_for(program, target, nodes, hidden_size=hidden_size, dtype=dtype)
+            found = _compile_for(program, target, nodes, hidden_size, dtype, simplify_decoders)
         except InvalidInput as error:
             refused = str(error)
             return False
