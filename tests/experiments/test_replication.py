@@ -115,6 +115,10 @@ def test_numbers_are_the_runs(measured):
     assert kept.accuracy == pytest.approx([row.test_of_best for row in rows], rel=1e-5)
     assert kept.measures is not None
     assert tuple(row.seed for row in kept.measures.seeds) == kept.seed
+    again = numbers_of(measured / "runs" / "bfs")
+    assert again is not None
+    assert again.measures is not None
+    assert again.measures.seeds == kept.measures.seeds  # to the last digit that a file has
     (measured / "results" / "broken.json").write_text("{")
     with pytest.raises(InvalidInput, match=r"broken\.json"):
         load_numbers(measured / "results", "broken")

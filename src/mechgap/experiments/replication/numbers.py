@@ -148,11 +148,18 @@ def _measures(folder: Path) -> KeptMeasures | None:
     return KeptMeasures(
         parameters=results.parameters,
         reference=results.reference,
-        seeds=tuple(KeptSeed(seed=seed, **_kept(row)) for seed, row in results.seeds.items()),
+        seeds=tuple(
+            _as_kept(KeptSeed(seed=seed, **_kept(row))) for seed, row in results.seeds.items()
+        ),
         yardsticks={name: KeptNetwork(**_kept(row)) for name, row in results.yardsticks.items()},
         correlation=results.correlations,
         solutions=Between(**between),
     )
+
+
+def _as_kept(seed: KeptSeed) -> KeptSeed:
+    """With as many digits as a file has, so that equal numbers of two runs are equal."""
+    return typed(KeptSeed, rounded(plain(seed)))
 
 
 def _kept(row: NetworkMeasures) -> dict[str, Any]:
