@@ -11,7 +11,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.parts import made_of
+from mechgap.experiments.replication.tables import TABLES as REPLICATION
 
 PROJECT = Path(__file__).parent.parent
 PROGRAMS = PROJECT / "docs" / "programs.md"
@@ -20,6 +22,7 @@ LANDSCAPE = PROJECT / "docs" / "landscape.md"
 TEACHING = PROJECT / "docs" / "teaching.md"
 DECOMPILING = PROJECT / "docs" / "decompiling.md"
 TRAINING = PROJECT / "docs" / "training.md"
+MEASURES = PROJECT / "docs" / "measures.md"
 LARGE = PROJECT / "docs" / "large.md"
 README = PROJECT / "README.md"
 
@@ -441,7 +444,17 @@ def on_many_machines() -> str:
     return "\n".join([*lines, ""])
 
 
+def two_by_two() -> str:
+    """Which seeds attend like a mechanism, and which compute like it."""
+    kept, name = PROJECT / "results", "attends_and_computes"
+    table = REPLICATION[name].rendered(name, kept, Judge.of(REPLICATION.values(), kept))
+    measured = [row for row in table.rows if "-" not in row[2:4]]
+    head = "\n".join(["| " + " | ".join(table.head) + " |", "|---" * len(table.head) + "|"])
+    return "\n".join([head, *("| " + " | ".join(row) + " |" for row in measured), ""])
+
+
 TABLES = {
+    (MEASURES, "two-by-two"): two_by_two,
     (LARGE, "largest"): largest,
     (LARGE, "at-size"): at_size,
     (LARGE, "on-lists"): on_lists,
