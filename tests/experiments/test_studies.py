@@ -77,7 +77,7 @@ def kept(tmp_path):
         {"interchange": interchange(visit=0.5, pi=0.1), "failing": replace(wrong, nodes=0)},
         {"interchange": interchange(visit=0.9, pi=0.9), "gaps": attends_not},
     )
-    seeds = numbers.measures.seeds
+    seeds = [replace(s, interchange={}, failing=None) for s in numbers.measures.seeds]
     seeds = (*(replace(s, **m) for s, m in zip(seeds, studied, strict=False)), *seeds[3:])
     yardsticks = dict(numbers.measures.yardsticks)
     for name, follows in (("untrained", 0.06), ("compiled", 1.0)):
@@ -155,8 +155,7 @@ def test_counterexamples_are_kept_and_joined(tmp_path, monkeypatch):
 def test_sizes_are_kept_and_joined(tmp_path, monkeypatch):
     """Those of seeds whose networks are gone stay; what is known is not looked at again."""
     monkeypatch.setattr(sized, "KINDS", ("tree",))
-    monkeypatch.setattr(sized, "SIZES", (4, 6))
-    monkeypatch.setattr(sized, "COUNT", 2)
+    monkeypatch.setattr(sized, "COUNTS", {4: 2, 6: 2})
     untrained_run(tmp_path / "runs" / "bfs", seeds=(0,))
     for population in (BFS, BF):  # the second has no run
         keep_sizes(population, tmp_path / "runs", tmp_path, lambda *_: None)

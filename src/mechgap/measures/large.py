@@ -85,6 +85,18 @@ class Beside(eqx.Module):
                       among(kinds))  # fmt: skip
 
 
+class Together(eqx.Module):
+    """Several mechanisms' runs, compared with one run of the network."""
+
+    besides: tuple[Beside, ...]
+
+    def __call__(
+        self, attended: Attended, time: Int[Array, ""], graph: Int[Array, ""]
+    ) -> tuple[OfStep, ...]:
+        """What each of them shows."""
+        return tuple(beside(attended, time, graph) for beside in self.besides)
+
+
 @dataclass(frozen=True)
 class LargeGraph:
     """One graph as a list, its answers, and the mechanisms' runs on it."""
@@ -132,14 +144,12 @@ def see_on_lists(
     scores, right = list[float](), list[float]()
     steps: dict[str, list[OfStep]] = {program.name: [] for program in compared}
     for graph in graphs:
-        outputs = None
-        for program in compared:
-            ran = run_on_edges(network, graph.lists, graph.besides[program.name])
-            outputs = ran.outputs
+        keep = Together(tuple(graph.besides[program.name] for program in compared))
+        ran = run_on_edges(network, graph.lists, keep)
+        outputs = ran.outputs
+        for program, kept in zip(compared, ran.kept, strict=True):
             live = max(1, graph.length - 1) * program.selections
-            steps[program.name].append(jax.tree.map(partial(_first, live), ran.kept))
-        if outputs is None:
-            outputs = run_on_edges(network, graph.lists).outputs
+            steps[program.name].append(jax.tree.map(partial(_first, live), kept))
         answers = graph.answers
         raw = {
             f.name: jax.nn.one_hot(outputs[f.name], answers.nodes)

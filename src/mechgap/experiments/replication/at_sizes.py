@@ -20,8 +20,8 @@ from mechgap.training.store import DATABASE
 from mechgap.training.train import Tell
 
 KINDS = ("er-sparse", "ws", "delaunay")
-SIZES = (16, 64, 160, 800, 1600)
-COUNT = 32
+COUNTS = {16: 32, 64: 32, 160: 32, 800: 8, 1600: 8}
+"""How many graphs of each kind have so many nodes."""
 
 
 def _path(results: Path, population: Population) -> Path:
@@ -35,10 +35,11 @@ def kept_sizes(results: Path, population: Population) -> AtSizes | None:
 
 def keep_sizes(population: Population, runs: Path, results: Path, tell: Tell) -> None:
     """Look at a run's networks on other graphs, and join what was seen to what is kept."""
-    folder = runs / population.name
+    folder, found = runs / population.name, AtSizes("best")
     if not (folder / DATABASE).exists() or not Run.open(folder).finished:
         return
-    found = measure_sizes(folder, KINDS, SIZES, count=COUNT, tell=tell)
+    for nodes, count in COUNTS.items():
+        found = measure_sizes(folder, KINDS, [nodes], count=count, tell=tell)
     kept = kept_sizes(results, population)
     for on in () if kept is None else kept.graphs:
         now = found.of(on.kind, on.nodes, on.count)
@@ -65,18 +66,18 @@ class AtSizesTable(TableOfRows):
             found = kept_sizes(results, row.population)
             if found is None:
                 why = missing(row.population, results, "looked at")
-                rows.append((row.label, why, *["-"] * (len(SIZES) + 1)))
+                rows.append((row.label, why, *["-"] * (len(COUNTS) + 1)))
                 data.append({"row": row.label, "missing": why})
                 continue
             for kind in KINDS:
-                at = [found.of(kind, nodes, COUNT) for nodes in SIZES]
+                at = [found.of(kind, nodes, count) for nodes, count in COUNTS.items()]
                 of_row, beside = _told(row, at)
                 seeds = str(max(len(on.seeds) for on in at))
                 rows.append((row.label, kind, *of_row, seeds))
                 rows.append((f"{row.label}, compiled", kind, *beside, "-"))
-                data.append({"row": row.label, "graphs": kind, "nodes": list(SIZES),
+                data.append({"row": row.label, "graphs": kind, "nodes": list(COUNTS),
                              "learned": of_row, "compiled": beside})  # fmt: skip
-        head = ("", "graphs", *(f"{nodes:,} nodes" for nodes in SIZES), "seeds")
+        head = ("", "graphs", *(f"{nodes:,} nodes" for nodes in COUNTS), "seeds")
         return Rendered(name, self.caption, head, rows, self.remarks, data)
 
 

@@ -414,9 +414,10 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
             ),
             (
                 "Outputs / whole graphs that are right / agreement on updated nodes, in percent; "
-                "32 graphs of each kind and size, `mechgap measure RUN --graphs er-sparse,ws,"
-                "delaunay --nodes 16,64,160,800,1600`. Above 256 nodes as lists of edges, where "
-                "predicted pointers are decisions before they are fed back. Compiled: the "
+                "32 graphs of each kind and size, 8 of 800 nodes and more, `mechgap measure RUN "
+                "--graphs er-sparse,ws,delaunay --nodes 16,64,160,800,1600`. Above 256 nodes as "
+                "lists of edges, where predicted pointers are decisions before they are fed back. "
+                "Compiled: the "
                 "mechanism, for that size, in the first architecture that takes it.",
             ),
         ),
