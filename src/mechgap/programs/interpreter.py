@@ -4,7 +4,7 @@ Compiled networks are compared with it, and its selection (0 or 1) is the ground
 of the measures.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, NamedTuple
@@ -154,15 +154,7 @@ def execution_batch(program: Program, inputs: Mapping[str, np.ndarray]) -> Batch
     positions = np.asarray(inputs["pos"], np.float64)
 
     def read(component: Component, values: np.ndarray) -> np.ndarray:
-        """Values ``[…, batch, nodes]`` as a batch has them."""
-        match component.kind:
-            case Kind.POINTER:
-                return pointed(values, positions).astype(np.int32)
-            case Kind.CLASS:
-                return np.eye(len(component.classes), dtype=np.float32)[values.astype(int)]
-            case Kind.TOTAL:
-                return values[..., 0].astype(np.float32)
-        return values.astype(np.float32)
+        return in_batches(component, values, lambda places: pointed(places, positions))
 
     def hint(component: Component) -> np.ndarray:
         values = read(component, run.states[component.name])
@@ -176,6 +168,22 @@ def execution_batch(program: Program, inputs: Mapping[str, np.ndarray]) -> Batch
         {name: jnp.asarray(read(c, run.states[c.name][-1])) for name, c in program.output.items()},
         jnp.asarray(lengths, jnp.int32),
     )
+
+
+def in_batches(
+    component: Component,
+    values: Float[np.ndarray, "*times batch nodes"],
+    nodes_at: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """A component's values as a batch has them; `nodes_at` tells which nodes positions are of."""
+    match component.kind:
+        case Kind.POINTER:
+            return nodes_at(values).astype(np.int32)
+        case Kind.CLASS:
+            return np.eye(len(component.classes), dtype=np.float32)[values.astype(int)]
+        case Kind.TOTAL:
+            return values[..., 0].astype(np.float32)
+    return values.astype(np.float32)
 
 
 def components(program: Program, state: State) -> dict[str, np.ndarray]:

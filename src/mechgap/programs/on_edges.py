@@ -15,10 +15,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from mechgap.programs.chains import Chains
-from mechgap.programs.components import Component, Kind
 from mechgap.programs.evaluation import Given, Sight, State, Values, evaluate, given, of_node
 from mechgap.programs.expressions import Expression, Name, Side
-from mechgap.programs.interpreter import changed, components
+from mechgap.programs.interpreter import changed, components, in_batches
 from mechgap.programs.lengths import has_no_fixpoint, most_steps
 from mechgap.programs.meaning import start, take_step
 from mechgap.programs.posing import posed
@@ -293,17 +292,6 @@ def listed_graph(
     given = Listed.of(program, edges, inputs)
     first = components(program, start(program, given))
 
-    def read(component: Component) -> np.ndarray:
-        values = first[component.name]
-        match component.kind:
-            case Kind.POINTER:
-                return given.nodes_at(values).astype(np.int32)
-            case Kind.CLASS:
-                return np.eye(len(component.classes), dtype=np.float32)[values.astype(int)]
-            case Kind.TOTAL:
-                return values[..., 0].astype(np.float32)
-        return values.astype(np.float32)
-
     def of_nodes(numbers: np.ndarray) -> Int[Array, "1 some"]:
         return jnp.asarray(numbers, jnp.int32)[None]
 
@@ -314,7 +302,10 @@ def listed_graph(
         offsets=of_nodes(edges.offsets),
         opposite=of_nodes(edges.opposite),
         inputs={f.name: jnp.asarray(inputs[f.name], jnp.float32)[None] for f in task.inputs},
-        hints={name: jnp.asarray(read(c)) for name, c in program.hints.items()},
+        hints={
+            name: jnp.asarray(in_batches(c, first[c.name], given.nodes_at))
+            for name, c in program.hints.items()
+        },
         lengths=jnp.full(1, hints, jnp.int32),
         steps=max(1, hints - 1),
     )

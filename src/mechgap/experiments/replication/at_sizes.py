@@ -10,13 +10,11 @@ from statistics import mean
 from typing import ClassVar
 
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import Row, Study, TableOfRows, missing
+from mechgap.experiments.replication.kinds import Row, Study, TableOfRows, finished_run, missing
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.at_sizes import AtSizes, OnGraphs, measure_sizes
 from mechgap.measures.snapshot import SeenRun
-from mechgap.training.run import Run
-from mechgap.training.store import DATABASE
 from mechgap.training.train import Tell
 
 KINDS = ("er-sparse", "ws", "delaunay")
@@ -35,11 +33,11 @@ def kept_sizes(results: Path, population: Population) -> AtSizes | None:
 
 def keep_sizes(population: Population, runs: Path, results: Path, tell: Tell) -> None:
     """Look at a run's networks on other graphs, and join what was seen to what is kept."""
-    folder, found = runs / population.name, AtSizes("best")
-    if not (folder / DATABASE).exists() or not Run.open(folder).finished:
+    run, found = finished_run(population, runs), AtSizes("best")
+    if run is None:
         return
     for nodes, count in COUNTS.items():
-        found = measure_sizes(folder, KINDS, [nodes], count=count, tell=tell)
+        found = measure_sizes(run.folder, KINDS, [nodes], count=count, tell=tell)
     kept = kept_sizes(results, population)
     for on in () if kept is None else kept.graphs:
         now = found.of(on.kind, on.nodes, on.count)

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import Study, TableOfRows, missing
+from mechgap.experiments.replication.kinds import Study, TableOfRows, finished_run, missing
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.counterexamples import SearchedRun, counterexamples
-from mechgap.training.run import Run
-from mechgap.training.store import DATABASE
 from mechgap.training.train import Tell
 from mechgap.typed import plain
 
@@ -30,11 +28,8 @@ def kept_counterexamples(results: Path, population: Population) -> SearchedRun |
 
 def keep_counterexamples(population: Population, runs: Path, results: Path, tell: Tell) -> None:
     """Search for the smallest wrong graphs of a run, and join what was found to what is kept."""
-    folder = runs / population.name
-    if not (folder / DATABASE).exists():
-        return
-    run = Run.open(folder)
-    if not run.finished:
+    run = finished_run(population, runs)
+    if run is None:
         return
     found, kept = counterexamples(run, tell=tell), kept_counterexamples(results, population)
     how = found.parameters, found.max_nodes

@@ -17,6 +17,8 @@ from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.solutions import FORMS
 from mechgap.report.paper import CLUSTERS
+from mechgap.training.run import Run
+from mechgap.training.store import DATABASE
 from mechgap.training.train import Tell
 from mechgap.typed import plain
 
@@ -30,6 +32,13 @@ class Study:
     yet. Nothing where there is no run."""
     is_known: Callable[[Population, Path], bool]
     """Whether the folder of results has it."""
+
+
+def finished_run(population: Population, runs: Path) -> Run | None:
+    """A population's run; None where there is none, or none of its seeds is finished."""
+    folder = runs / population.name
+    run = Run.open(folder) if (folder / DATABASE).exists() else None
+    return run if run is not None and run.finished else None
 
 
 @runtime_checkable

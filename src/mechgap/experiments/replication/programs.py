@@ -15,11 +15,9 @@ from mechgap.decompiler.explanation import Explanation
 from mechgap.decompiler.graphs import TEST
 from mechgap.decompiler.population import DecompiledRun, decompile_run
 from mechgap.experiments.replication.judging import Judge
-from mechgap.experiments.replication.kinds import Study, TableOfRows, missing
+from mechgap.experiments.replication.kinds import Study, TableOfRows, finished_run, missing
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
-from mechgap.training.run import Run
-from mechgap.training.store import DATABASE
 from mechgap.training.train import Tell
 
 COLUMNS = {
@@ -45,11 +43,8 @@ def kept_programs(results: Path, population: Population) -> DecompiledRun | None
 
 def keep_programs(population: Population, runs: Path, results: Path, tell: Tell) -> None:
     """Decompile the finished networks of a run, and join what was found to what is kept."""
-    folder = runs / population.name
-    if not (folder / DATABASE).exists():
-        return
-    run = Run.open(folder)
-    if not run.finished:
+    run = finished_run(population, runs)
+    if run is None:
         return
     found = decompile_run(run, tell=tell)
     kept = kept_programs(results, population)
