@@ -7,6 +7,7 @@ Nothing in these tables is typed by hand; a test checks that pages and results a
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -444,9 +445,9 @@ def on_many_machines() -> str:
     return "\n".join([*lines, ""])
 
 
-def two_by_two() -> str:
-    """Which seeds attend like a mechanism, and which compute like it."""
-    kept, name = PROJECT / "results", "attends_and_computes"
+def of_replication(name: str) -> str:
+    """A table of the replication, without the rows that have no numbers yet."""
+    kept = PROJECT / "results"
     table = REPLICATION[name].rendered(name, kept, Judge.of(REPLICATION.values(), kept))
     measured = [row for row in table.rows if "-" not in row[2:4]]
     head = "\n".join(["| " + " | ".join(table.head) + " |", "|---" * len(table.head) + "|"])
@@ -454,7 +455,8 @@ def two_by_two() -> str:
 
 
 TABLES = {
-    (MEASURES, "two-by-two"): two_by_two,
+    (MEASURES, "two-by-two"): partial(of_replication, "attends_and_computes"),
+    (LARGE, "at-sizes"): partial(of_replication, "at_sizes"),
     (LARGE, "largest"): largest,
     (LARGE, "at-size"): at_size,
     (LARGE, "on-lists"): on_lists,
