@@ -18,7 +18,7 @@ from mechgap.programs.components import Component, Kind
 from mechgap.programs.on_edges import nearest
 from mechgap.programs.on_edges import run_on_edges as run_program
 from mechgap.tasks.batch import Batch
-from mechgap.tasks.edge_lists import EdgeLists, Edges
+from mechgap.tasks.edge_lists import EdgeLists
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,9 @@ def run_large(compiled: Compiled, batch: Batch) -> BothRan:
     """On lists of edges, of a batch of one graph."""
     program, nodes = compiled.program, batch.nodes
     given = EdgeLists.of(batch)
-    edges = Edges(nodes, *(np.asarray(x[0], np.int64) for x in (given.receivers, given.senders)))
-    inputs = {f.name: np.asarray(given.inputs[f.name], float) for f in given.task.inputs}
-    known = {name: values[0] for name, values in inputs.items()}
+    edges, known = given.graph(0)
     meaning = run_program(program, edges, known, batch.steps)
+    inputs = {name: values[None] for name, values in known.items()}
     reasons = compiled.certificate.outside(program, inputs, meaning, np.asarray(batch.lengths))
     trace = run_on_edges(compiled.network, given, _Off(jnp.asarray(meaning.senders[:, 0])))
     off = np.asarray(trace.kept)

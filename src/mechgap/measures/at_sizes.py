@@ -26,6 +26,7 @@ from mechgap.tasks.batch import Batch
 from mechgap.tasks.kinds import MATRICES_UP_TO, kinds_of
 from mechgap.tasks.official import SAMPLES
 from mechgap.tasks.sampling import TEST_P, check_nodes, sample
+from mechgap.training.local import forget_programs
 from mechgap.training.population import graphs_to_test, initial
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import Store, write_file
@@ -146,6 +147,7 @@ def measure_sizes(
             for each in _measured(found.of(kind, nodes, count), recipe, store, which, seeds):
                 found = found.with_(each)
                 found.write(_path(folder, which))
+            forget_programs()
     return found
 
 

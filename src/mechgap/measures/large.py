@@ -24,7 +24,7 @@ from mechgap.programs.on_edges import RunOnEdges
 from mechgap.programs.on_edges import run_on_edges as run_program
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
-from mechgap.tasks.edge_lists import EdgeLists, Edges
+from mechgap.tasks.edge_lists import EdgeLists, roomy
 from mechgap.tasks.scores import output_scores, right_graphs
 from mechgap.tasks.specs import Type
 
@@ -47,10 +47,11 @@ class Beside(eqx.Module):
     tied: Bool[Array, "time listed"]
 
     @staticmethod
-    def of(run: RunOnEdges) -> "Beside":
-        """Of a program whose nodes look at neighbours."""
+    def of(run: RunOnEdges, room: int) -> "Beside":
+        """Of a program whose nodes look at neighbours, on a list that is so long."""
         assert run.tied is not None
-        return Beside(*(jnp.asarray(x[:, 0]) for x in (run.senders, run.updated, run.tied)))
+        tied = np.pad(run.tied[:, 0], [(0, 0), (0, room - run.tied.shape[-1])])
+        return Beside(*(jnp.asarray(x) for x in (run.senders[:, 0], run.updated[:, 0], tied)))
 
     def __call__(self, attended: Attended, time: Int[Array, ""], graph: Int[Array, ""]) -> OfStep:
         """See `internal`: what is misplaced in every row, by class of rows and kind."""
@@ -111,12 +112,11 @@ class LargeGraph:
     def of(batch: Batch, programs: Sequence[Program]) -> "LargeGraph":
         """A batch of one graph, with the programs' runs whose nodes look at neighbours."""
         graph = batch.trim()
-        lists = EdgeLists.of(graph)
-        ends = (np.asarray(x[0], np.int64) for x in (lists.receivers, lists.senders))
-        edges = Edges(lists.nodes, *ends)
-        inputs = {name: np.asarray(values[0], float) for name, values in lists.inputs.items()}
+        lists = EdgeLists.of(graph.pad(1 + roomy(graph.steps)))
+        edges, inputs = lists.graph(0)
+        room = lists.receivers.shape[-1]
         besides = {
-            program.name: Beside.of(run_program(program, edges, inputs, graph.steps))
+            program.name: Beside.of(run_program(program, edges, inputs, lists.steps), room)
             for program in programs
             if not program.sees_all
         }

@@ -12,7 +12,7 @@ from functools import cached_property
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from mechgap.errors import InvalidInput
 from mechgap.tasks.batch import Batch
@@ -113,7 +113,7 @@ class EdgeLists(eqx.Module):
         matrices = {f.name: np.asarray(batch.inputs[f.name]) for f in on_edges}
         linked = np.any([matrix != 0 for matrix in matrices.values()], axis=0)
         lists = [Edges.of(batch.nodes, *np.nonzero(graph)) for graph in linked]
-        longest = max(len(each.receivers) for each in lists)
+        longest = roomy(max(len(each.receivers) for each in lists))
 
         def padded(rows: Iterable[np.ndarray], fill: int) -> np.ndarray:
             wide = (np.pad(r, (0, longest - len(r)), constant_values=fill) for r in rows)
@@ -138,6 +138,25 @@ class EdgeLists(eqx.Module):
             lengths=batch.lengths,
             steps=batch.steps,
         )
+
+    def graph(self, k: int) -> tuple[Edges, Mapping[str, Float[np.ndarray, "places"]]]:
+        """One of the graphs, and its inputs on nodes and on its pairs, without what is missing."""
+        receivers = np.asarray(self.receivers[k], np.int64)
+        real = receivers < self.nodes
+        edges = Edges(self.nodes, receivers[real], np.asarray(self.senders[k], np.int64)[real])
+        inputs = {name: np.asarray(values[k], float) for name, values in self.inputs.items()}
+        on_edges = {f.name for f in self.task.inputs if f.location is Location.EDGE}
+        return edges, {n: v[real] if n in on_edges else v for n, v in inputs.items()}
+
+
+def roomy(count: int) -> int:
+    """As many or a few more, so that arrays of nearly as many have one shape, and one program.
+
+    >>> [roomy(count) for count in (1, 7, 17, 33_000)]
+    [1, 7, 20, 40960]
+    """
+    step = 1 << max(0, count.bit_length() - 3)
+    return -(-count // step) * step
 
 
 def check_lists(task: Task) -> None:
