@@ -8,8 +8,8 @@ Parts: `forward`, compiled breadth-first search and Bellman-Ford on graphs of 1,
 SALSA-CLRS has them, on matrices, on lists, and as many of PyTorch Geometric's `GATv2Conv` (only the
 layer: no encoders, decoders or hints). `edges`, graphs of 10⁴ to 10⁶ edges, each in a process of
 its own, breadth-first search and reachability to the end and beside `scipy.sparse.csgraph`.
-`largest`, for how large graphs each program is certified, in both precisions. The bars: lists at least 5 times as fast as matrices and ahead of PyTorch Geometric; 10⁶ edges under
-60 s and 4 GB.
+`largest`, for how large graphs each program is certified, in both precisions. The bars: lists at
+least 5 times as fast as matrices and ahead of PyTorch Geometric; 10⁶ edges under 60 s and 4 GB.
 """
 
 import argparse
