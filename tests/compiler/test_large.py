@@ -83,3 +83,11 @@ def test_positions_that_are_on_no_grid_are_outside():
     found = verify(network, fresh_graphs(LIBRARY["bfs"], 1000, 1, 0, "tree"))
     assert found.verdict is Verdict.NOTHING_INSIDE
     assert any("no multiple" in why for why in found.outside_reasons)
+
+
+def test_graphs_that_do_not_fit_are_not_drawn(monkeypatch, capsys):
+    """A size that is certified, and has no room as a matrix."""
+    said = call(monkeypatch, capsys, *["verify", "bfs", "--target", "stock", "--nodes", "100000"])
+    assert said.returncode == 2
+    assert "GB of memory" in said.stderr
+    assert len(said.stderr.strip().splitlines()) == 1

@@ -23,6 +23,7 @@ from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.kinds import ER
+from mechgap.tasks.memory import check_drawing
 from mechgap.tasks.sampling import TEST_P, sample
 from mechgap.tasks.specs import get_task
 from mechgap.typed import plain
@@ -153,9 +154,14 @@ def fresh_graphs(
         seed: Same seed, same graphs.
         kind: Other kinds of graphs; see `tasks.kinds`.
         position_grid: What positions are multiples of, if they are not i / nodes.
+
+    Raises:
+        InvalidInput: there is no such kind, or so many such graphs do not fit.
     """
+    task = get_task(program.task)
+    check_drawing(task, graphs, nodes, "Take fewer (--graphs) or smaller ones (--nodes)")
     clrs = sample(
-        get_task(program.task),
+        task,
         jax.random.key(seed),
         batch_size=graphs,
         nodes=nodes,

@@ -24,6 +24,7 @@ from mechgap.network.network import Network
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.kinds import MATRICES_UP_TO, kinds_of
+from mechgap.tasks.memory import check_drawing
 from mechgap.tasks.official import SAMPLES
 from mechgap.tasks.sampling import TEST_P, check_nodes, sample
 from mechgap.training.local import forget_programs
@@ -129,13 +130,15 @@ def measure_sizes(
     """
     with Store.reading(folder) as store:
         recipe = store.recipe
+        if count < 1:
+            raise InvalidInput(f"count must be at least 1; got {count}")
         for kind in kinds:
             kinds_of(kind)
         for nodes in sizes:
             check_nodes(nodes)
             check_size(recipe, nodes)
-        if count < 1:
-            raise InvalidInput(f"count must be at least 1; got {count}")
+            at_once = 1 if nodes > MATRICES_UP_TO else count
+            check_drawing(recipe.posed, at_once, nodes, "Take smaller ones (--nodes)")
         seeds = [str(row.seed) for row in store.seeds() if row.state == "finished"]
         if not seeds:
             raise InvalidInput(f"'{folder}' has no finished seeds to measure. Go on training")

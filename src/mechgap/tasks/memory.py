@@ -6,6 +6,9 @@ from pathlib import Path
 from mechgap.errors import InvalidInput
 from mechgap.tasks.specs import Task
 
+_MATRICES = 8
+"""How many matrices there are of a graph while it is drawn and traced, about."""
+
 
 def available_memory() -> int | None:
     """Bytes that can be had now; None where the system does not tell."""
@@ -26,6 +29,16 @@ def trace_bytes(task: Task, graphs: int, nodes: int) -> int:
     if task.tracer is not None:  # a program's length is found by running it
         return 0
     return 4 * len(task.hints) * task.max_hints(nodes) * graphs * nodes
+
+
+def check_drawing(task: Task, graphs: int, nodes: int, remedy: str) -> None:
+    """Refuse graphs that do not fit while they are drawn and traced, which is done on matrices.
+
+    Raises:
+        InvalidInput: they do not.
+    """
+    needed = 4 * _MATRICES * graphs * nodes**2 + 2 * trace_bytes(task, graphs, nodes)
+    check_memory(needed, f"to draw {graphs} graphs of {nodes:,} nodes", remedy)
 
 
 def check_memory(needed: int, what: str, remedy: str) -> None:
