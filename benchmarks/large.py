@@ -17,6 +17,7 @@ import json
 import subprocess
 import sys
 import time
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -74,13 +75,12 @@ def forward(program: str, target: str, kind: str) -> dict[str, Any]:
 
 def geometric_seconds(lists: EdgeLists, steps: int) -> float:
     """As many layers of PyTorch Geometric on the same pairs, one after the other."""
-    import torch
-    from torch_geometric.nn import GATv2Conv
-
+    torch = import_module("torch")  # the peer, which nobody else needs
+    layers = import_module("torch_geometric.nn")
     real = np.asarray(lists.receivers[0]) < lists.nodes
     ends = [np.asarray(x[0])[real] for x in (lists.senders, lists.receivers)]
     pairs = torch.tensor(np.stack(ends), dtype=torch.long)
-    layer = GATv2Conv(2 * HIDDEN, HIDDEN, edge_dim=HIDDEN, add_self_loops=False).eval()
+    layer = layers.GATv2Conv(2 * HIDDEN, HIDDEN, edge_dim=HIDDEN, add_self_loops=False).eval()
     told = torch.randn(pairs.shape[1], HIDDEN)
     nodes, hidden = torch.randn(lists.nodes, HIDDEN), torch.zeros(lists.nodes, HIDDEN)
 
