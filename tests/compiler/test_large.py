@@ -85,6 +85,21 @@ def test_positions_that_are_on_no_grid_are_outside():
     assert any("no multiple" in why for why in found.outside_reasons)
 
 
+@pytest.mark.parametrize(("asked", "why"), [
+    ("verify bfs --kind moon", "unknown kind of graphs"),
+    ("verify bfs --official test --kind tree", "--kind is for new graphs"),
+    ("verify bfs --exhaustive 3 --kind tree", "give it alone"),
+    ("zoo --dtype float64", "--dtype is for --largest"),
+    ("zoo --largest --dtype float16", "float32 or float64"),
+    ("zoo --largest --hidden-size 0", "hidden_size must be at least 1"),
+])  # fmt: skip
+def test_what_cannot_be_asked_for(asked, why, monkeypatch, capsys):
+    said = call(monkeypatch, capsys, *asked.split())
+    assert said.returncode == 2
+    assert why in said.stderr
+    assert len(said.stderr.strip().splitlines()) == 1
+
+
 def test_graphs_that_do_not_fit_are_not_drawn(monkeypatch, capsys):
     """A size that is certified, and has no room as a matrix."""
     said = call(monkeypatch, capsys, *["verify", "bfs", "--target", "stock", "--nodes", "100000"])

@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import shortest_path
 from mechgap.errors import InvalidInput
 from mechgap.programs.interpreter import interpret
 from mechgap.programs.library import LIBRARY
-from mechgap.programs.on_edges import run_on_edges
-from mechgap.tasks.edge_lists import Edges
+from mechgap.programs.on_edges import listed_graph, run_on_edges
+from mechgap.tasks.edge_lists import EdgeLists, Edges
 from mechgap.tasks.sampling import sample
 
 
@@ -94,3 +94,22 @@ def test_what_is_no_list():
     alone = Edges.of(1, nothing, nothing)
     inputs = {"pos": np.zeros(1), "s": np.ones(1), "A": np.zeros(1), "adj": np.zeros(1)}
     assert run_on_edges(LIBRARY["bfs"], alone, inputs).length == 1
+
+
+@pytest.mark.parametrize("name", ["bfs", "bellman_ford", "dfs"])
+def test_a_graph_for_a_network_is_that_of_a_batch(name):
+    """Its list, inputs and first hints."""
+    program = LIBRARY[name]
+    batch = sample(program.task, jax.random.key(6), batch_size=1, nodes=9, graphs="tree").trim()
+    wanted = EdgeLists.of(batch)
+    edges, inputs = wanted.graph(0)
+    found = listed_graph(program, edges, inputs, int(batch.lengths[0]))
+    real = len(edges.receivers)
+    assert (found.steps, int(found.lengths[0])) == (wanted.steps, int(wanted.lengths[0]))
+    for part in ("receivers", "senders", "opposite"):
+        assert np.array_equal(getattr(found, part), getattr(wanted, part)[:, :real]), part
+    assert np.array_equal(found.offsets, wanted.offsets)
+    for name, values in found.inputs.items():
+        assert np.array_equal(values[0], np.float32(inputs[name])), name
+    for name, values in found.hints.items():
+        assert np.array_equal(values, wanted.hints[name]), name

@@ -190,8 +190,10 @@ def verify_command(
         raise InvalidInput(f"the official {official} graphs have {size} nodes; got --nodes {nodes}")
     check_seed(seed)
     if exhaustive is not None:
-        if official is not None or nodes is not None:
-            raise InvalidInput("--exhaustive is in place of --official and --nodes: give it alone")
+        if official is not None or nodes is not None or kind != ER:
+            raise InvalidInput(
+                "--exhaustive is in place of --official, --nodes and --kind: give it alone"
+            )
         _verify_every_graph(
             lambda n: _compiled(program, target, n, hidden_size, dtype, simplify_decoders),
             exhaustive,

@@ -87,7 +87,14 @@ def largest(
     dtype: str = "float32",
     simplify_decoders: bool = False,
 ) -> Largest:
-    """Find the largest graphs that a program is certified for, by bisection."""
+    """Find the largest graphs that a program is certified for, by bisection.
+
+    Raises:
+        InvalidInput: there is no such dtype or hidden size at all.
+    """
+    Domain.regular(program, 1, dtype)
+    if hidden_size < 1:
+        raise InvalidInput(f"hidden_size must be at least 1; got {hidden_size}")
     found: Compiled | None = None
     refused = f"{MOST:,} nodes are the most that are tried"
 
@@ -122,6 +129,6 @@ def all_largest(
     found = list[Largest]()
     targets = [target for target in TARGETS.values() if not target.pre_attention_bias]
     for done, program in enumerate(LIBRARY.values()):
-        tell(program.name, done, len(LIBRARY))
         found += [largest(program, target, hidden_size, dtype) for target in targets]
+        tell(program.name, done + 1, len(LIBRARY))
     return found

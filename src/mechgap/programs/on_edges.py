@@ -72,7 +72,7 @@ class Listed:
         edges, nodes = self.edges, self.positions.shape[-1]
         begins = edges.offsets[:-1]  # everybody has a pair: with itself
         score = np.where(eligible[0], score[0], np.inf)
-        smallest = np.minimum.reduceat(score, begins)[edges.receivers]
+        smallest = self.least(score[None])[0]
         best = np.where(eligible[0] & (score == smallest), edges.senders, nodes)
         sender = np.minimum.reduceat(best, begins)
         return (sender < nodes)[None], np.minimum(sender, nodes - 1)[None]
