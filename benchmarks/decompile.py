@@ -21,9 +21,9 @@
 
 A stopped run goes on where it was, and tries again what ended in an error; `--fresh` begins the
 chosen part anew. Search and proof know the program's names of inputs and hints, and nothing else of
-it. Every network runs once: what counts is how soon XLA has compiled it, so it is told not to
-optimise unless XLA_FLAGS says something else. Seconds are those of the processor, as on one core
-that nobody else uses.
+it. Every network runs some dozens of times: what counts is also how soon XLA has compiled it, so it
+is told to optimise little unless XLA_FLAGS says something else. Seconds are those of the processor,
+as on one core that nobody else uses.
 """
 
 import argparse
@@ -252,7 +252,7 @@ def main() -> None:
     parser.add_argument("--controls", type=int, default=50, help="networks of each kind")
     parser.add_argument("--fresh", action="store_true", help="forget what the part has done")
     arguments = parser.parse_args()
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
     found = Found.so_far()
     for part, (rows, go_on) in PARTS.items():
         if arguments.part in (part, "all"):

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from mechgap.decompiler.assembling import assembled
 from mechgap.decompiler.explanation import MARGIN, Explanation, PhaseFound, Weighted
 from mechgap.decompiler.graphs import FIT, HELD_OUT, TEST, Graphs
-from mechgap.decompiler.proof import answers, errors_predicted, forced
+from mechgap.decompiler.proof import answers, errors_predicted, forced, forced_to
 from mechgap.decompiler.rules import Rule
 from mechgap.decompiler.search import search
 from mechgap.decompiler.soft import SoftForm, attentions, rule_softly, soft_forms, softened
@@ -90,11 +90,16 @@ def decompile(
     errors = {}
     for which, each in data.items():
         seen = [phase.seen[which] for phase in found]
-        soft = [phase.soft.attention(w) for phase, w in zip(found, seen, strict=True)]
+        soft = forced_to(
+            [phase.soft.attention(w) for phase, w in zip(found, seen, strict=True)],
+            network,
+            each,
+            seen,
+        )
         chosen = [phase.chosen(w) for phase, w in zip(found, seen, strict=True)]
         gently = [phase.softly(w) for phase, w in zip(found, seen, strict=True)]
         proved[which] = forced(network, each, traces[which], seen, chosen, gently, soft)
-        errors[which] = errors_predicted(network, each, traces[which], seen, soft)
+        errors[which] = errors_predicted(each, traces[which], soft)
     parts = ()
     if program is not None:
         mine = make_data(HELD_OUT, graphs.held_out, [program])

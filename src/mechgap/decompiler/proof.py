@@ -9,6 +9,7 @@ import numpy as np
 from mechgap.decompiler.explanation import ErrorsPredicted, Forced
 from mechgap.decompiler.watched import Attention, Watched, spread
 from mechgap.measures.causal import (
+    Answered,
     accuracy_under,
     answered,
     can_force,
@@ -35,12 +36,15 @@ def forced(
     phases: Sequence[Watched],
     rule: ByPhase,
     rule_softly: ByPhase,
-    soft: ByPhase,
+    soft: Answered,
 ) -> Forced:
-    """Accuracies of a network under its own attention, and under explanations of it."""
+    """Accuracies of a network under its own attention, and under explanations of it.
+
+    `soft` is what it answers under its soft form: `forced_to(...)`.
+    """
 
     def under(by_phase: ByPhase) -> float:
-        return accuracy_under(network, data, _attention(data, phases, by_phase))
+        return float(forced_to(by_phase, network, data, phases).score)
 
     return Forced(
         graphs=data.batch.size,
@@ -51,13 +55,21 @@ def forced(
         uniform=accuracy_under(network, data, uniform_attention(data)),
         rule=under(rule),
         rule_softly=under(rule_softly),
-        soft=under(soft),
+        soft=float(soft.score),
         mechanisms={
             truth.mechanism: accuracy_under(network, data, truth.attention)
             for truth in data.truths
             if can_force(network, data, truth.attention)
         },
     )
+
+
+def forced_to(
+    by_phase: ByPhase, network: Network, data: Data, phases: Sequence[Watched]
+) -> Answered:
+    """What a network answers when it attends, phase by phase, as an explanation says."""
+    attention = spread(data.batch, phases[0].scenes, by_phase)
+    return answered(network, data, jnp.asarray(attention))
 
 
 def answers(program: Program, batch: Batch) -> float:
@@ -79,19 +91,13 @@ def answers(program: Program, batch: Batch) -> float:
     return float(np.mean([np.mean(one) for one in right])) if right else float("nan")
 
 
-def errors_predicted(
-    network: Network, data: Data, own: Trace, phases: Sequence[Watched], soft: ByPhase
-) -> ErrorsPredicted:
+def errors_predicted(data: Data, own: Trace, soft: Answered) -> ErrorsPredicted:
     """Whether a network is wrong at the same nodes when it is made to attend by its soft form."""
     wrong = ~np.asarray(right_nodes(data.batch, own.outputs))
-    told = ~np.asarray(answered(network, data, _attention(data, phases, soft)).nodes)
+    told = ~np.asarray(soft.nodes)
     both = float((wrong & told).sum())
     return ErrorsPredicted(
         wrong=float(wrong.mean()),
         precision=both / float(told.sum()) if told.any() else float("nan"),
         recall=both / float(wrong.sum()) if wrong.any() else float("nan"),
     )
-
-
-def _attention(data: Data, phases: Sequence[Watched], by_phase: ByPhase):
-    return jnp.asarray(spread(data.batch, phases[0].scenes, by_phase))
