@@ -28,6 +28,7 @@ from mechgap.measures.elsewhere import other_graphs, own_graphs
 from mechgap.measures.external import Margins
 from mechgap.measures.results import Results
 from mechgap.measures.run import check_interchange, measure_interchange, measure_run
+from mechgap.measures.workers import make_workers
 from mechgap.network.network import Network
 from mechgap.programs.library import mechanisms
 from mechgap.programs.load import find_program
@@ -82,6 +83,8 @@ def measure(
     margins: Margins | None = None,
     causal: bool = False,
     dimensions: Sequence[int] | None = None,
+    engine: str = "local",
+    ray_address: str | None = None,
     progress: Tell | Watcher | None = None,
 ) -> Results:
     """Measure a run's finished seeds, and write what was found into its folder.
@@ -99,6 +102,8 @@ def measure(
             their mechanisms compute: minutes a seed. A run that is measured is not measured again
             for it.
         dimensions: With `causal`: how many directions may carry a variable, to choose from.
+        engine: `local`, or `ray` for the networks to be spread over a cluster.
+        ray_address: An existing Ray cluster; one of this machine if not given.
         progress: Is told how it goes.
 
     Raises:
@@ -122,12 +127,16 @@ def measure(
         elsewhere = other_graphs(found.recipe, graphs, **chosen)
     elif graphs_from:
         elsewhere = own_graphs(found.recipe, [Path(file) for file in graphs_from], count=count)
-    tell = watching(progress).tell
+    tell, workers = watching(progress).tell, make_workers(engine, ray_address)
     if causal:
         check_interchange(found.recipe, dimensions)
-        measured_run(found.folder, tell, which=which)
-        return measure_interchange(found.folder, which, dimensions=dimensions, tell=tell)
-    return measure_run(found.folder, which, elsewhere=elsewhere, margins=margins, tell=tell)
+        measured_run(found.folder, tell, which=which, workers=workers)
+        return measure_interchange(
+            found.folder, which, dimensions=dimensions, workers=workers, tell=tell
+        )
+    return measure_run(
+        found.folder, which, elsewhere=elsewhere, margins=margins, workers=workers, tell=tell
+    )
 
 
 def measure_sizes(
@@ -137,10 +146,12 @@ def measure_sizes(
     *,
     which: str = "best",
     count: int | None = None,
+    engine: str = "local",
+    ray_address: str | None = None,
     progress: Tell | Watcher | None = None,
 ) -> AtSizes:
-    """Look at a run's networks, an untrained and a compiled one on graphs of several kinds and
-    sizes, and write what was seen into its folder.
+    """Look at a run's networks, uniform attention, an untrained and a compiled network on graphs of
+    several kinds and sizes, and write what was seen into its folder.
 
     Args:
         run: The run, or its folder.
@@ -148,15 +159,22 @@ def measure_sizes(
         sizes: Numbers of nodes; large graphs are run as lists of edges.
         which: `best` (by validation) or `last` parameters.
         count: How many graphs of each kind and size, 32 if not given.
+        engine: `local`, or `ray` for the looks to be spread over a cluster.
+        ray_address: An existing Ray cluster; one of this machine if not given.
         progress: Is told how it goes.
 
     Raises:
         InvalidInput: there is nothing to measure, or no such graphs.
     """
     folder = run.folder if isinstance(run, Run) else Path(run)
-    tell = watching(progress).tell
     return sizes_of_run(
-        folder, kinds, sizes, which=which, count=SAMPLES if count is None else count, tell=tell
+        folder,
+        kinds,
+        sizes,
+        which=which,
+        count=SAMPLES if count is None else count,
+        workers=make_workers(engine, ray_address),
+        tell=watching(progress).tell,
     )
 
 

@@ -11,8 +11,8 @@ from mechgap import calls
 from mechgap.errors import InvalidInput
 from mechgap.measures.at_sizes import FILE, load_sizes
 from mechgap.measures.data import make_data
-from mechgap.measures.large import LargeGraph, see_on_lists
-from mechgap.measures.snapshot import see_on
+from mechgap.measures.large import LargeGraph, see_on_lists, uniform_on_lists
+from mechgap.measures.snapshot import see_on, uniform_on
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
 from mechgap.programs.library import mechanisms
@@ -68,6 +68,20 @@ def test_a_compiled_network_has_no_gap_on_large_graphs():
     assert beside.tv == pytest.approx(0, abs=1e-6)
 
 
+def test_uniform_attention_is_seen_alike():
+    batch = sample("bfs", jax.random.key(3), batch_size=4, nodes=9, graphs="er-sparse").trim()
+    programs = mechanisms(batch.task)
+    on_matrices = plain(uniform_on(make_data("test", batch, programs)))
+    graphs = [LargeGraph.of(batch[k : k + 1], programs) for k in range(batch.size)]
+    on_lists = plain(uniform_on_lists(graphs, programs))
+    for name, wanted in on_matrices["mechanisms"].items():
+        found = on_lists["mechanisms"][name]
+        parts, of_matrices = found.pop("parts"), wanted.pop("parts")
+        assert found == pytest.approx(wanted, abs=1e-5)
+        for rows in parts:
+            assert parts[rows] == pytest.approx(of_matrices[rows], abs=1e-5)
+
+
 def test_a_run_at_several_sizes(tmp_path, monkeypatch, capsys):
     """Both ways to run, each seed once, and the same command goes on."""
     run = untrained_run(tmp_path / "run")
@@ -76,12 +90,13 @@ def test_a_run_at_several_sizes(tmp_path, monkeypatch, capsys):
     said = call(monkeypatch, capsys, *asked)
     assert said.returncode == 0
     assert said.stdout.count("compiled") == 4
+    assert said.stdout.count("uniform") == 8  # beside both mechanisms
     found = load_sizes(run)
     assert [(on.kind, on.nodes, on.on_lists) for on in found.graphs] == [
         ("tree", 6, False), ("tree", 10, True), ("ws", 6, False), ("ws", 10, True),
     ]  # fmt: skip
     assert all(on.yardsticks["compiled"].graph_accuracy == 1 for on in found.graphs)
-    monkeypatch.setattr("mechgap.measures.at_sizes._seeing", None)  # nothing is looked at again
+    monkeypatch.setattr("mechgap.measures.at_sizes._drawn", None)  # nothing is looked at again
     again = call(monkeypatch, capsys, *asked, "--json")
     assert json.loads(again.stdout) == json.loads((run / FILE).read_text())
 

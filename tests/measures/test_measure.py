@@ -82,7 +82,7 @@ def test_a_run_is_measured(folder, capsys):
         assert found.n == 3
         assert "3 seeds" in (found.warning or "")
     assert results.solutions.clusters == 1
-    assert ("seeds", 3, 3) in told
+    assert ("networks", 8, 8) in told  # three seeds, four untrained ones, the compiled one
 
     again = load_results(folder)
     assert same(again, results)

@@ -21,6 +21,9 @@ TaskArgument = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+RayAddress = Annotated[
+    str | None, typer.Option(help="An existing Ray cluster; one of this machine if not given.")
+]
 
 
 def check_seed(seed: int) -> None:

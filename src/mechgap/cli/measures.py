@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mechgap.cli.app import AsJson, app, whole_numbers
+from mechgap.cli.app import AsJson, RayAddress, app, whole_numbers
 from mechgap.cli.watching import watched
 from mechgap.errors import InvalidInput
 from mechgap.tasks.kinds import KINDS, MATRICES_UP_TO
@@ -63,12 +63,17 @@ def measure(
             "choose from. [1,2,4,8,16,32]"
         ),
     ] = None,
+    engine: Annotated[
+        str, typer.Option(help="local, or ray (extra `ray`): networks are spread over a cluster.")
+    ] = "local",
+    ray_address: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a population's mechanistic gap, inside and outside; write it into the run.
 
     On other graphs than the test set: write it into RUN/elsewhere. On several kinds or sizes: fewer
-    numbers of each, beside an untrained and a compiled network, into RUN/sizes.json.
+    numbers of each, beside uniform attention, an untrained and a compiled network, into
+    RUN/sizes.json.
     """
     sizes = [] if nodes is None else whole_numbers("nodes", nodes)
     kinds = [] if graphs is None else [kind.strip() for kind in graphs.split(",")]
@@ -78,7 +83,24 @@ def measure(
                 "several kinds or sizes of graphs are measured alone: give --graphs, --nodes, "
                 "--count and --which"
             )
-        _measure_sizes(folder, kinds, sizes or [64], which, count, as_json)
+        from mechgap import calls
+        from mechgap.report.sizes import show_sizes
+
+        with watched(folder) as watcher:
+            found = calls.measure_sizes(
+                folder,
+                kinds,
+                sizes or [64],
+                which=which,
+                count=count,
+                engine=engine,
+                ray_address=ray_address,
+                progress=watcher,
+            )
+        if as_json:
+            print(json.dumps(found.to_json()))
+        else:
+            show_sizes(found)
         return
     from mechgap import calls
     from mechgap.measures.external import Margins
@@ -97,6 +119,8 @@ def measure(
             margins=Margins(scalar=scalar_margin, binary=binary_margin),
             causal=causal,
             dimensions=None if dimensions is None else whole_numbers("dimensions", dimensions),
+            engine=engine,
+            ray_address=ray_address,
             progress=watcher,
         )
     if as_json:
@@ -105,22 +129,6 @@ def measure(
         show_measures(results, results.folder(folder))
         show_failing(results)
         show_interchange(results)
-
-
-def _measure_sizes(
-    folder: Path, kinds: list[str], sizes: list[int], which: str, count: int | None, as_json: bool
-) -> None:
-    from mechgap import calls
-    from mechgap.report.sizes import show_sizes
-
-    with watched(folder) as watcher:
-        found = calls.measure_sizes(
-            folder, kinds, sizes, which=which, count=count, progress=watcher
-        )
-    if as_json:
-        print(json.dumps(found.to_json()))
-    else:
-        show_sizes(found)
 
 
 @app.command("import")

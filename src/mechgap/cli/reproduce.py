@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mechgap.cli.app import AsJson, app
+from mechgap.cli.app import AsJson, RayAddress, app
 from mechgap.cli.watching import watched
 from mechgap.errors import InvalidInput, unknown
 
@@ -42,7 +42,7 @@ def reproduce(
         bool, typer.Option("--train/--no-train", help="Train what is missing, or only show.")
     ] = True,
     engine: Annotated[str, typer.Option(help="local, or ray (extra `ray`).")] = "local",
-    ray_address: Annotated[str | None, typer.Option(help="An existing Ray cluster.")] = None,
+    ray_address: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the paper's tables beside our own; train what is missing first.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mechgap.cli.app import TaskArgument, app, whole_numbers
+from mechgap.cli.app import RayAddress, TaskArgument, app, whole_numbers
 from mechgap.cli.watching import watched
 from mechgap.errors import InvalidInput
 from mechgap.training.presets import PRESETS, make_recipe
@@ -37,9 +37,7 @@ def _train(
         typer.Option(help="Steps at which networks are measured, such as 250,500; auto; or none."),
     ] = "auto",
     engine: Annotated[str, typer.Option(help="local, or ray (extra `ray`).")] = "local",
-    ray_address: Annotated[
-        str | None, typer.Option(help="An existing Ray cluster; a local one if not given.")
-    ] = None,
+    ray_address: RayAddress = None,
     **overrides: Any,
 ) -> None:
     """Train a population of networks. The same command goes on where it was stopped."""

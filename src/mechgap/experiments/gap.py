@@ -19,6 +19,7 @@ from mechgap.measures.reference import Reference, compile_reference
 from mechgap.measures.results import Results, load_results
 from mechgap.measures.run import measure_run
 from mechgap.measures.snapshot import STEPS, Observer
+from mechgap.measures.workers import Workers, this_process
 from mechgap.programs.library import mechanisms
 from mechgap.report.answer import answer
 from mechgap.report.page.page import write_page
@@ -190,7 +191,13 @@ def _plan_sentence(task: str, folder: Path, recipe: Recipe, size: Size) -> str:
     )
 
 
-def measured_run(folder: Path, tell: Tell, deep: int | None = None, which: str = "best") -> Results:
+def measured_run(
+    folder: Path,
+    tell: Tell,
+    deep: int | None = None,
+    which: str = "best",
+    workers: Workers = this_process,
+) -> Results:
     """A run's measures: those of an earlier time if they are of the seeds that are finished now.
 
     `deep` is how many deep graphs they are measured on if there are none.
@@ -199,9 +206,11 @@ def measured_run(folder: Path, tell: Tell, deep: int | None = None, which: str =
     try:
         results = load_results(folder)
     except InvalidInput:
-        return measure_run(folder, which, deep=deep, tell=tell)
+        return measure_run(folder, which, deep=deep, workers=workers, tell=tell)
     same = list(results.seeds) == finished and results.parameters == which
-    return results if same else measure_run(folder, which, deep=deep, tell=tell)
+    if same:
+        return results
+    return measure_run(folder, which, deep=deep, workers=workers, tell=tell)
 
 
 def report_run(folder: Path, out: Path | None, tell: Tell) -> Path:

@@ -1,12 +1,12 @@
-"""What size does to networks: those of a run, an untrained and a compiled one on graphs of several
-kinds and sizes, up to where no matrix of all pairs has room.
+"""What size does to networks: those of a run beside uniform attention, an untrained and a compiled
+network, on graphs of several kinds and sizes, up to where no matrix of all pairs has room.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +16,11 @@ from mechgap.compiler.compile import Compiled
 from mechgap.compiler.sizes import compile_for
 from mechgap.compiler.target import TARGETS, Target
 from mechgap.errors import InvalidInput
-from mechgap.measures.data import make_data
+from mechgap.measures.data import Data, make_data
 from mechgap.measures.elsewhere import check_size
-from mechgap.measures.large import LargeGraph, see_on_lists
-from mechgap.measures.snapshot import SeenRun, see_on
+from mechgap.measures.large import LargeGraph, see_on_lists, uniform_on_lists
+from mechgap.measures.snapshot import SeenRun, see_on, uniform_on
+from mechgap.measures.workers import Workers, this_process
 from mechgap.network.network import Network
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
@@ -35,7 +36,9 @@ from mechgap.training.train import Tell
 from mechgap.typed import plain, rounded, typed
 
 FILE = "sizes.json"
-_UNTRAINED, _COMPILED = "untrained", "compiled"
+UNIFORM, UNTRAINED, COMPILED = "uniform", "untrained", "compiled"
+ALIKE_FOR_ALL = (UNIFORM, COMPILED)
+"""Yardsticks that do not depend on how networks begin."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,8 @@ class OnGraphs:
     count: int
     seeds: Mapping[str, SeenRun] = field(default_factory=dict)
     yardsticks: Mapping[str, SeenRun] = field(default_factory=dict)
-    """`untrained`, and `compiled` where the mechanism can be certified for this size. Its graphs
-    have positions on its grid."""
+    """`uniform` attention, an `untrained` network, and a `compiled` one where the mechanism can be
+    certified for this size. Its graphs have positions on its grid."""
     refused: str | None = None
     """Why there is no compiled network."""
 
@@ -56,6 +59,23 @@ class OnGraphs:
     def on_lists(self) -> bool:
         """Whether networks ran on lists of edges, where predicted pointers are hardened."""
         return self.nodes > MATRICES_UP_TO
+
+    def missing(self, seeds: Sequence[int]) -> list[str]:
+        """Of some seeds and all yardsticks, those of which nothing is known."""
+        beside = [UNIFORM, UNTRAINED] + ([] if self.refused is not None else [COMPILED])
+        return [str(seed) for seed in seeds if str(seed) not in self.seeds] + [
+            name for name in beside if name not in self.yardsticks
+        ]
+
+    def having(self, name: str, seen: SeenRun | str) -> "OnGraphs":
+        """With what was seen of a seed or yardstick, or why there is no compiled network."""
+        if isinstance(seen, str):
+            return replace(self, refused=seen)
+        if name in (UNIFORM, UNTRAINED, COMPILED):
+            beside = {**self.yardsticks, name: seen}
+            return replace(self, yardsticks={each: beside[each] for each in sorted(beside)})
+        seeds = {**self.seeds, name: seen}
+        return replace(self, seeds={each: seeds[each] for each in sorted(seeds, key=int)})
 
 
 @dataclass(frozen=True)
@@ -119,11 +139,13 @@ def measure_sizes(
     *,
     which: str = "best",
     count: int = SAMPLES,
+    workers: Workers = this_process,
     tell: Tell = lambda *_: None,
 ) -> AtSizes:
-    """Look at a run's finished seeds, an untrained and a compiled network on other graphs.
+    """Look at a run's finished seeds and at what they are compared with on other graphs.
 
-    It is written seed by seed into the run's folder; the same call goes on where one was stopped.
+    It is written network by network into the run's folder; the same call goes on where one was
+    stopped.
 
     Raises:
         InvalidInput: there is no such kind or size, or there are no finished seeds.
@@ -139,18 +161,27 @@ def measure_sizes(
             check_size(recipe, nodes)
             at_once = 1 if nodes > MATRICES_UP_TO else count
             check_drawing(recipe.posed, at_once, nodes, "Take smaller ones (--nodes)")
-        seeds = [str(row.seed) for row in store.seeds() if row.state == "finished"]
+        seeds = [row.seed for row in store.seeds() if row.state == "finished"]
         if not seeds:
             raise InvalidInput(f"'{folder}' has no finished seeds to measure. Go on training")
         found = load_sizes(folder, which)
-        asked = [(kind, nodes) for nodes in sorted(set(sizes)) for kind in kinds]
-        for done, (kind, nodes) in enumerate(asked):
-            told = f"{kind}, {nodes:,} nodes"
-            tell(told, done, len(asked))
-            for each in _measured(found.of(kind, nodes, count), recipe, store, which, seeds):
-                found = found.with_(each)
-                found.write(_path(folder, which))
-            forget_programs()
+        graphs = [(kind, nodes, count) for nodes in sorted(set(sizes)) for kind in kinds]
+        asked = [(each, name) for each in graphs for name in found.of(*each).missing(seeds)]
+
+        def network(name: str) -> Network | None:
+            if name in ALIKE_FOR_ALL:
+                return None
+            if name == UNTRAINED:
+                return initial(recipe, jnp.int32(0)).network
+            return store.network(int(name), which)
+
+        jobs = (Look(*each, name, network(name)) for each, name in asked)
+        tell("networks", 0, len(asked))
+        for done, (look, seen) in enumerate(workers(Looking(recipe), jobs), 1):
+            on = found.of(look.kind, look.nodes, look.count)
+            found = found.with_(on.having(look.name, seen))
+            found.write(_path(folder, which))
+            tell(f"{look.kind}, {look.nodes:,} nodes", done, len(asked))
     return found
 
 
@@ -158,44 +189,70 @@ def _path(folder: Path, which: str) -> Path:
     return folder / (FILE if which == "best" else f"last-{FILE}")
 
 
-def _measured(
-    on: OnGraphs, recipe: Recipe, store: Store, which: str, seeds: Sequence[str]
-) -> Iterator[OnGraphs]:
-    """One network after the other, those that are not known yet."""
-    missing = [seed for seed in seeds if seed not in on.seeds]
-    programs = recipe.mechanisms
-    if missing or _UNTRAINED not in on.yardsticks:
-        see = _seeing(recipe, on, programs)
-        for seed in missing:
-            on = replace(on, seeds={**on.seeds, seed: see(store.network(int(seed), which))})
-            yield on
-        if _UNTRAINED not in on.yardsticks:
-            seen = see(initial(recipe, jnp.int32(0)).network)
-            on = replace(on, yardsticks={**on.yardsticks, _UNTRAINED: seen})
-            yield on
-    if _COMPILED not in on.yardsticks and on.refused is None:
-        compiled = _compiled(recipe, on.nodes)
-        if isinstance(compiled, str):
-            yield replace(on, refused=compiled)
-            return
-        seen = _seeing(recipe, on, [compiled.program], compiled.certificate)(compiled.network)
-        yield replace(on, yardsticks={**on.yardsticks, _COMPILED: seen})
+@dataclass(frozen=True)
+class Look:
+    """A network to look at, and the graphs to do so on."""
+
+    kind: str
+    nodes: int
+    count: int
+    name: str
+    """A seed, or a yardstick."""
+    network: Network | None
+    """None for attention to all alike, and for the compiled network, which is made for the size."""
 
 
-def _seeing(
-    recipe: Recipe, on: OnGraphs, programs: Sequence[Program], within: Certificate | None = None
-) -> Callable[[Network], SeenRun]:
-    """What looks at networks on these graphs; on a certificate's grid, if it has one."""
+class Looking:
+    """Looks at networks of a recipe. The graphs of the last look are at hand for the next."""
+
+    def __init__(self, recipe: Recipe):
+        self.recipe = recipe
+        self._graphs: tuple[tuple[str, int, int], _Graphs] | None = None
+
+    def __call__(self, look: Look) -> SeenRun | str:
+        """What was seen, or why there is nothing to see."""
+        if look.name == COMPILED:
+            compiled = _compiled(self.recipe, look.nodes)
+            if isinstance(compiled, str):
+                return compiled
+            graphs = _drawn(self.recipe, look, [compiled.program], compiled.certificate)
+            return graphs.see(compiled.network)
+        where = (look.kind, look.nodes, look.count)
+        if self._graphs is None or self._graphs[0] != where:
+            forget_programs()
+            self._graphs = where, _drawn(self.recipe, look, self.recipe.mechanisms)
+        graphs = self._graphs[1]
+        return graphs.uniform() if look.network is None else graphs.see(look.network)
+
+
+class _Graphs(NamedTuple):
+    """Graphs to look at networks on: as matrices, or as lists of edges."""
+
+    programs: Sequence[Program]
+    matrices: Data | None
+    lists: Sequence[LargeGraph]
+
+    def see(self, network: Network) -> SeenRun:
+        if self.matrices is not None:
+            return see_on(network, self.matrices)
+        return see_on_lists(network, self.lists, self.programs)
+
+    def uniform(self) -> SeenRun:
+        if self.matrices is not None:
+            return uniform_on(self.matrices)
+        return uniform_on_lists(self.lists, self.programs)
+
+
+def _drawn(
+    recipe: Recipe, look: Look, programs: Sequence[Program], within: Certificate | None = None
+) -> _Graphs:
+    """The graphs of a look; on a certificate's grid, if it has one."""
     grid = within.domain.position_grid if within is not None else None
-    if not on.on_lists:
-        batch = graphs_to_test(recipe.posed, on.kind, on.nodes, on.count)
-        data = make_data(on.kind, batch.on_grid(grid), programs)
-        return lambda network: see_on(network, data)
-    graphs = [
-        LargeGraph.of(graph.on_grid(grid), programs)
-        for graph in _large(recipe, on.kind, on.nodes, on.count)
-    ]
-    return lambda network: see_on_lists(network, graphs, programs)
+    if look.nodes <= MATRICES_UP_TO:
+        batch = graphs_to_test(recipe.posed, look.kind, look.nodes, look.count)
+        return _Graphs(programs, make_data(look.kind, batch.on_grid(grid), programs), ())
+    large = _large(recipe, look.kind, look.nodes, look.count)
+    return _Graphs(programs, None, [LargeGraph.of(each.on_grid(grid), programs) for each in large])
 
 
 def _large(recipe: Recipe, kind: str, nodes: int, count: int) -> Iterator[Batch]:

@@ -8,7 +8,6 @@ has phases, and both look at neighbours; hints have no share here.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import equinox as eqx
 import jax
@@ -18,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from mechgap.measures.internal import KINDS, ROWS, as_parts
 from mechgap.measures.snapshot import MechanismSeen, SeenRun
+from mechgap.network.lists import Pairs
 from mechgap.network.network import Network
 from mechgap.network.sparse import Attended, run_on_edges
 from mechgap.programs.on_edges import RunOnEdges
@@ -124,6 +124,11 @@ class LargeGraph:
         answers = Batch(graph.task, pos, {}, graph.outputs, graph.lengths)
         return LargeGraph(lists, answers, int(graph.lengths[0]), besides)
 
+    def counting(self, program: Program, kept: OfStep) -> OfStep:
+        """The steps that count of those of a run, by a program's phases."""
+        live = max(1, self.length - 1) * program.selections
+        return jax.tree.map(lambda of_all: np.asarray(of_all)[:live], kept)
+
 
 def see_on_lists(
     network: Network, graphs: Sequence[LargeGraph], programs: Sequence[Program]
@@ -142,14 +147,17 @@ def see_on_lists(
         and not (program.sees_all or network.config.attends_to_all)
     ]
     scores, right = list[float](), list[float]()
-    steps: dict[str, list[OfStep]] = {program.name: [] for program in compared}
+    steps = list[tuple[OfStep, ...]]()
     for graph in graphs:
         keep = Together(tuple(graph.besides[program.name] for program in compared))
         ran = run_on_edges(network, graph.lists, keep)
         outputs = ran.outputs
-        for program, kept in zip(compared, ran.kept, strict=True):
-            live = max(1, graph.length - 1) * program.selections
-            steps[program.name].append(jax.tree.map(partial(_first, live), kept))
+        steps.append(
+            tuple(
+                graph.counting(program, jax.tree.map(lambda x: x[:, 0], kept))
+                for program, kept in zip(compared, ran.kept, strict=True)
+            )
+        )
         answers = graph.answers
         raw = {
             f.name: jax.nn.one_hot(outputs[f.name], answers.nodes)
@@ -159,18 +167,48 @@ def see_on_lists(
         }
         scores.append(float(output_scores(answers, raw)["score"]))
         right.append(float(right_graphs(answers, raw)[0]))
+    return _seen(compared, steps, float(np.mean(scores)), float(np.mean(right)))
+
+
+def uniform_on_lists(graphs: Sequence[LargeGraph], programs: Sequence[Program]) -> SeenRun:
+    """The numbers of attention to all neighbours alike, beside programs that look at those."""
+    compared = [program for program in programs if not program.sees_all]
+    steps = list[tuple[OfStep, ...]]()
+    for graph in graphs:
+        alike = _alike(graph.lists)
+        besides = (graph.besides[program.name] for program in compared)
+        kept = [_at_every_step(beside, alike) for beside in besides]
+        steps.append(tuple(map(graph.counting, compared, kept)))
+    return _seen(compared, steps, None, None)
+
+
+def _alike(lists: EdgeLists) -> Attended:
+    receivers, senders = lists.receivers[0], lists.senders[0]
+    places = jnp.arange(len(receivers), dtype=jnp.int32)
+    degrees = jax.ops.segment_sum(jnp.ones(len(receivers)), receivers, lists.nodes + 1)
+    return Attended((1 / degrees[receivers])[None], Pairs(receivers, senders, places))
+
+
+@eqx.filter_jit
+def _at_every_step(beside: Beside, attended: Attended) -> OfStep:
+    times = jnp.arange(len(beside.senders))
+    return jax.lax.map(lambda time: beside(attended, time, jnp.zeros((), int)), times)
+
+
+def _seen(
+    compared: Sequence[Program],
+    graphs: Sequence[tuple[OfStep, ...]],
+    accuracy: float | None,
+    graph_accuracy: float | None,
+) -> SeenRun:
+    steps = {program.name: [each[k] for each in graphs] for k, program in enumerate(compared)}
     return SeenRun(
-        accuracy=float(np.mean(scores)),
-        graph_accuracy=float(np.mean(right)),
+        accuracy=accuracy,
+        graph_accuracy=graph_accuracy,
         hints=None,
         mechanisms={name: _headline(found) for name, found in steps.items()},
         by_phase={p.name: _by_phase(steps[p.name], p.selections) for p in compared},
     )
-
-
-def _first(steps: int, of_all: Float[Array, "time 1 *rest"]) -> np.ndarray:
-    """Of the only graph, the steps that count."""
-    return np.asarray(of_all)[:steps, 0]
 
 
 def _headline(graphs: Sequence[OfStep]) -> MechanismSeen:

@@ -1,11 +1,12 @@
 """Everything measured of a population of learned networks, beside the compiled one.
 
-Seeds are run one after the other; of each only numbers and short series are kept, and a fingerprint
-of its attention.
+Networks are measured one by one, here or on a cluster; of each only numbers and short series are
+kept, and a fingerprint of its attention.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import chain
 from typing import Any
 
 import jax
@@ -31,6 +32,7 @@ from mechgap.measures.reference import compile_reference
 from mechgap.measures.results import MeasuredOn, NetworkMeasures, Results
 from mechgap.measures.snapshot import Observer
 from mechgap.measures.solutions import closest, solutions
+from mechgap.measures.workers import Workers, this_process
 from mechgap.measures.yardsticks import fixed_yardsticks
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace, run
@@ -47,9 +49,109 @@ UNTRAINED = 4
 TRAIN_GRAPHS = 32
 
 
+@dataclass(frozen=True)
+class Subject:
+    """A network that is to be measured."""
+
+    name: int | str
+    """A seed of the run; or `untrained …` or `compiled`, which the run is compared with."""
+    network: Network
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What all networks of a recipe are measured on and beside; calling it measures one of them."""
+
+    recipe: Recipe
+    data: Mapping[str, Data]
+    traced: Mapping[str, Batch]
+    margins: Margins | None
+    compiled: Compiled | None
+    foiled: Foiled
+    observer: Observer
+
+    @staticmethod
+    def of(
+        recipe: Recipe,
+        elsewhere: Elsewhere | None = None,
+        deep: int | None = None,
+        margins: Margins | None = None,
+    ) -> "Measuring":
+        """On the recipe's own test set or `elsewhere`, and on so many deep graphs."""
+        observer = Observer(recipe, elsewhere and elsewhere.batch, deep)
+        # A pre-attention bias allows one size only.
+        long_nodes = recipe.validation_nodes if recipe.use_pre_att_bias else LONG_NODES
+        largest = max(d.batch.nodes for d in (observer.test, *observer.deep))
+        return Measuring(
+            recipe=recipe,
+            data={
+                "test": observer.test,
+                "long": make_data("long", long_traces(recipe.posed, long_nodes), recipe.mechanisms),
+            },
+            traced={**_seen_in_training(recipe), "test": observer.test.batch},
+            margins=margins,
+            compiled=compile_reference(recipe, largest, elsewhere and elsewhere.batch).compiled,
+            foiled=foiled_hints(observer.test),
+            observer=observer,
+        )
+
+    @property
+    def beside(self) -> list[Subject]:
+        """The networks that those of the run are compared with."""
+        untrained = [
+            Subject(f"untrained {seed}", initial(self.recipe, jnp.int32(seed)).network)
+            for seed in range(UNTRAINED)
+        ]
+        compiled = self.compiled
+        return untrained + ([] if compiled is None else [Subject("compiled", compiled.network)])
+
+    def __call__(self, subject: Subject) -> NetworkMeasures:
+        """Everything about one network.
+
+        A network of the run is also kept to be looked at and to be compared with the others, and
+        its attention is put into the compiled one. Attention is not forced on untrained ones.
+        """
+        name, network = subject.name, subject.network
+        of_run = isinstance(name, int)
+        if of_run:
+            _check_shape(name, network, self.recipe)
+        test = self.data["test"]
+        trace = run(network, test.batch)
+        runs = {
+            each: trace if each == "test" else run(network, d.batch)
+            for each, d in self.data.items()
+        }
+        with_ours = float("nan")
+        if of_run and self.compiled is not None:
+            exact = self.compiled.network
+            if can_force(exact, test, trace.attention):
+                with_ours = accuracy_under(exact, test, trace.attention)
+        gaps = {
+            each: {t.mechanism: internal_gap(runs[each].attention, t, d) for t in d.truths}
+            for each, d in self.data.items()
+        }
+        nearest = max(test.truths, key=lambda t: gaps["test"][t.mechanism].agreement, default=None)
+        return NetworkMeasures(
+            accuracy=float(output_scores(test.batch, trace.outputs)["score"]),
+            graph_accuracy=float(jnp.mean(right_graphs(test.batch, trace.outputs))),
+            accuracy_by_sample=_by_sample(test.batch, trace),
+            gaps=gaps,
+            traces=_traces(network, self.traced, self.margins, trace),
+            breaking=breaking_of(network, test, trace),
+            failing=failing(test, nearest, trace) if of_run and nearest is not None else None,
+            deep=self.observer.see(network, trace.attention).deep,
+            causal=causal(network, test, self.foiled) if of_run or name == "compiled" else None,
+            channels=channels(network, test),
+            compiled_with_its_attention=with_ours,
+            probes=probes(self.data["long"].batch, runs["long"]),
+            fingerprint=self.observer.fingerprint(trace.attention) if of_run else None,
+            examples=example_run(self.data["long"], runs["long"]) if of_run else {},
+        )
+
+
 def measure_population(
     recipe: Recipe,
-    networks: Iterator[tuple[int, Network]] | Sequence[tuple[int, Network]],
+    networks: Iterable[tuple[int, Network]],
     count: int,
     *,
     parameters: str = "best",
@@ -57,6 +159,7 @@ def measure_population(
     elsewhere: Elsewhere | None = None,
     deep: int | None = None,
     margins: Margins | None = None,
+    workers: Workers = this_process,
     tell: Tell = lambda *_: None,
 ) -> Results:
     """Measure networks that were trained with one recipe.
@@ -66,31 +169,20 @@ def measure_population(
     many deep ones there are beside them.
     """
     tell("compiling", 0, count)
-    observer = Observer(recipe, elsewhere and elsewhere.batch, deep)
-    # A pre-attention bias allows one size only.
-    long_nodes = recipe.validation_nodes if recipe.use_pre_att_bias else LONG_NODES
-    data = {
-        "test": observer.test,
-        "long": make_data("long", long_traces(recipe.posed, long_nodes), recipe.mechanisms),
-    }
-    traced = {**_seen_in_training(recipe), "test": observer.test.batch}
-    largest = max(d.batch.nodes for d in (observer.test, *observer.deep))
-    compiled = compile_reference(recipe, largest, elsewhere and elsewhere.batch).compiled
-    foiled = foiled_hints(data["test"])
-    seeds: dict[int, NetworkMeasures] = {}
-    for seed, network in networks:
-        _check_shape(seed, network, recipe)
-        seeds[seed] = _measure(
-            *(network, data, traced, margins, compiled, observer), of_run=True, foiled=foiled
-        )
-        tell("seeds", len(seeds), count)
+    measuring = Measuring.of(recipe, elsewhere, deep, margins)
+    of_run, yardsticks = (Subject(*each) for each in networks), measuring.beside
+    found: dict[int | str, NetworkMeasures] = {}
+    for subject, measures in workers(measuring, chain(of_run, yardsticks)):
+        found[subject.name] = measures
+        tell("networks", len(found), count + len(yardsticks))
+    seeds = {name: found[name] for name in sorted(n for n in found if isinstance(n, int))}
     if not seeds:
         raise InvalidInput("there is no finished seed to measure")
-    tell("yardsticks", count, count)
-    yardsticks = _yardsticks(recipe, data, traced, margins, compiled, observer, foiled)
-    tell("distances between solutions", count, count)
+    beside = {name: each for name, each in found.items() if isinstance(name, str)}
+    tell("distances between solutions", len(found), len(found))
     everyone = list(seeds.values())
-    names = [truth.mechanism for truth in data["test"].truths]
+    test, compiled = measuring.data["test"], measuring.compiled
+    names = [truth.mechanism for truth in test.truths]
     gaps = {name: [m.gaps["test"][name] for m in everyone] for name in names}
     reference = compiled.program.name if compiled is not None else None
     prints = [m.fingerprint for m in everyone if m.fingerprint is not None]
@@ -98,18 +190,18 @@ def measure_population(
         recipe=recipe,
         graphs=MeasuredOn(
             name=elsewhere.name if elsewhere else "test",
-            count=data["test"].batch.size,
-            nodes=data["test"].batch.nodes,
-            deep=sum(each.batch.size for each in observer.deep),
-            outside_certificate=_outside(compiled, data["test"].batch),
-            constant_outputs=constant_outputs(data["test"].batch),
+            count=test.batch.size,
+            nodes=test.batch.nodes,
+            deep=sum(each.batch.size for each in measuring.observer.deep),
+            outside_certificate=_outside(compiled, test.batch),
+            constant_outputs=constant_outputs(test.batch),
         ),
         parameters=parameters,
         diverged=tuple(diverged),
         provenance=Provenance.now(),
         reference=reference,
         seeds=seeds,
-        yardsticks=yardsticks,
+        yardsticks=_yardsticks(measuring, beside),
         correlations=correlations(
             [m.accuracy for m in everyone],
             [m.external for m in everyone],
@@ -117,14 +209,14 @@ def measure_population(
             {name: [gap.tv for gap in each] for name, each in gaps.items()},
         ),
         solutions=solutions(
-            observer.places.distances(np.stack(prints)),
+            measuring.observer.places.distances(np.stack(prints)),
             len(seeds),
-            nodes=data["test"].batch.nodes,
+            nodes=test.batch.nodes,
             closest=closest({s: m.gaps["test"][reference].tv for s, m in seeds.items()})
             if reference
             else None,
         ),
-        examples=example_graphs(data["long"]),
+        examples=example_graphs(measuring.data["long"]),
     )
 
 
@@ -172,48 +264,6 @@ def _traces(
     return {name: external(traced[name], runs[name].hints, margins) for name in traced}
 
 
-def _measure(
-    network: Network,
-    data: Mapping[str, Data],
-    traced: Mapping[str, Batch],
-    margins: Margins | None,
-    compiled: Compiled | None,
-    observer: Observer,
-    *,
-    of_run: bool = False,
-    foiled: Foiled | None = None,
-) -> NetworkMeasures:
-    """Everything about one network. A network of the run is also kept to be looked at and to be
-    compared with the others. Where it is known what foils change, its attention is patched."""
-    test = data["test"]
-    trace = run(network, test.batch)
-    runs = {name: trace if name == "test" else run(network, d.batch) for name, d in data.items()}
-    with_ours = float("nan")
-    if compiled is not None and can_force(compiled.network, test, trace.attention):
-        with_ours = accuracy_under(compiled.network, test, trace.attention)
-    gaps = {
-        name: {t.mechanism: internal_gap(runs[name].attention, t, d) for t in d.truths}
-        for name, d in data.items()
-    }
-    nearest = max(test.truths, key=lambda t: gaps["test"][t.mechanism].agreement, default=None)
-    return NetworkMeasures(
-        accuracy=float(output_scores(test.batch, trace.outputs)["score"]),
-        graph_accuracy=float(jnp.mean(right_graphs(test.batch, trace.outputs))),
-        accuracy_by_sample=_by_sample(test.batch, trace),
-        gaps=gaps,
-        traces=_traces(network, traced, margins, trace),
-        breaking=breaking_of(network, test, trace),
-        failing=failing(test, nearest, trace) if of_run and nearest is not None else None,
-        deep=observer.see(network, trace.attention).deep,
-        causal=causal(network, test, foiled) if foiled is not None else None,
-        channels=channels(network, test),
-        compiled_with_its_attention=with_ours,
-        probes=probes(data["long"].batch, runs["long"]),
-        fingerprint=observer.fingerprint(trace.attention) if of_run else None,
-        examples=example_run(data["long"], runs["long"]) if of_run else {},
-    )
-
-
 def _by_sample(batch: Batch, trace: Trace) -> Float[np.ndarray, "samples"]:
     """The output accuracy on each graph."""
     score = jax.vmap(
@@ -223,14 +273,10 @@ def _by_sample(batch: Batch, trace: Trace) -> Float[np.ndarray, "samples"]:
 
 
 def _yardsticks(
-    recipe: Recipe,
-    data: Mapping[str, Data],
-    traced: Mapping[str, Batch],
-    margins: Margins | None,
-    compiled: Compiled | None,
-    observer: Observer,
-    foiled: Foiled,
+    measuring: Measuring, beside: Mapping[str, NetworkMeasures]
 ) -> dict[str, NetworkMeasures]:
+    """Attention that no network has, then what was found of networks beside those of the run."""
+    data, compiled = measuring.data, measuring.compiled
     found = {}
     for name in ("uniform", "self"):
         gaps = {
@@ -245,20 +291,11 @@ def _yardsticks(
             scored = float(output_scores(batch, trace.outputs)["score"])
             whole = float(jnp.mean(right_graphs(batch, trace.outputs)))
             each = _by_sample(batch, trace)
-            traces = {"test": external(batch, trace.hints, margins)}
+            traces = {"test": external(batch, trace.hints, measuring.margins)}
         found[name] = NetworkMeasures(scored, whole, each, gaps, traces)
-    untrained = [
-        _measure(
-            initial(recipe, jnp.int32(seed)).network,
-            *(data, traced, margins, None, observer),
-        )
-        for seed in range(UNTRAINED)
-    ]
-    found["untrained"] = _mean_of(untrained)
+    found["untrained"] = _mean_of([beside[f"untrained {k}"] for k in range(UNTRAINED)])
     if compiled is not None:
-        found["compiled"] = _measure(
-            compiled.network, data, traced, margins, None, observer, foiled=foiled
-        )
+        found["compiled"] = beside["compiled"]
     return found
 
 

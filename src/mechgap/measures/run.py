@@ -1,13 +1,13 @@
 """Measure the finished seeds of a run folder, and write what was found into it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 
+from mechgap.compiler.compile import Compiled
 from mechgap.errors import InvalidInput, unknown
 from mechgap.measures.elsewhere import Elsewhere
 from mechgap.measures.external import Margins
@@ -21,6 +21,7 @@ from mechgap.measures.interchange.measure import (
 from mechgap.measures.population import measure_population
 from mechgap.measures.reference import compile_reference
 from mechgap.measures.results import NetworkMeasures, Results, load_results, save_results
+from mechgap.measures.workers import Workers, this_process
 from mechgap.network.network import Network
 from mechgap.training.population import initial
 from mechgap.training.recipe import Recipe
@@ -35,6 +36,7 @@ def measure_run(
     elsewhere: Elsewhere | None = None,
     deep: int | None = None,
     margins: Margins | None = None,
+    workers: Workers = this_process,
     tell: Tell = lambda *_: None,
 ) -> Results:
     """Measure a run's finished seeds; diverged ones are left out.
@@ -62,6 +64,7 @@ def measure_run(
             elsewhere=elsewhere,
             deep=deep,
             margins=margins,
+            workers=workers,
             tell=tell,
         )
     results = _with_interchange_of(results, _earlier(results.folder(folder)))
@@ -89,11 +92,12 @@ def measure_interchange(
     which: str = "best",
     *,
     dimensions: Sequence[int] | None = None,
+    workers: Workers = this_process,
     tell: Tell = lambda *_: None,
 ) -> Results:
     """Count how far the networks of a measured run compute what its mechanisms compute.
 
-    It is written seed by seed into the run's measures, so that the same call goes on where an
+    It is written network by network into the run's measures, so that the same call goes on where an
     earlier one was stopped. Seeds of which it is known are left as they are, unless `dimensions`
     to choose from are given.
 
@@ -108,29 +112,47 @@ def measure_interchange(
         raise InvalidInput(
             f"'{folder}' has measures of its {results.parameters} parameters, not of its {which}"
         )
-    with Store.reading(folder) as store:
-        networks: dict[int | str, Callable[[], Network]] = {
-            seed: partial(store.network, seed, which) for seed in results.seeds
-        }
-        networks["untrained"] = lambda: initial(recipe, jnp.int32(0)).network
-        for done, (name, network) in enumerate(networks.items()):
-            tell("interchange", done, len(networks))
-            known = _measures(results, name).interchange
-            if known and dimensions is None:
-                continue
-            found = {
-                program.name: interchange(network(), program, dimensions)
-                for program in recipe.mechanisms
-            }
-            results = _with_interchange(results, name, found)
-            save_results(folder, results)
+    names: list[int | str] = [*results.seeds, "untrained"]
+    asked = [n for n in names if dimensions is not None or not _measures(results, n).interchange]
     compiled = compile_reference(recipe, LARGE).compiled
     if compiled is not None and not results.yardsticks["compiled"].interchange:
-        found = {compiled.program.name: compiled_interchange(compiled)}
-        results = _with_interchange(results, "compiled", found)
-        save_results(folder, results)
-    tell("interchange", len(networks), len(networks))
+        asked.append("compiled")
+    with Store.reading(folder) as store:
+
+        def network(name: int | str) -> Network | Compiled:
+            if name == "compiled":
+                assert compiled is not None
+                return compiled
+            if name == "untrained":
+                return initial(recipe, jnp.int32(0)).network
+            return store.network(int(name), which)
+
+        tell("interchange", 0, len(asked))
+        jobs = ((name, network(name)) for name in asked)
+        work = Interchanging(recipe, None if dimensions is None else tuple(dimensions))
+        for done, ((name, _), found) in enumerate(workers(work, jobs), 1):
+            results = _with_interchange(results, name, found)
+            save_results(folder, results)
+            tell("interchange", done, len(asked))
     return results
+
+
+@dataclass(frozen=True)
+class Interchanging:
+    """Counts for one network how far it computes what each mechanism of a recipe does."""
+
+    recipe: Recipe
+    dimensions: tuple[int, ...] | None
+
+    def __call__(self, job: tuple[int | str, Network | Compiled]) -> Mapping[str, Interchange]:
+        """By mechanism; of a compiled network only for its own program."""
+        _, network = job
+        if isinstance(network, Compiled):
+            return {network.program.name: compiled_interchange(network)}
+        return {
+            program.name: interchange(network, program, self.dimensions)
+            for program in self.recipe.mechanisms
+        }
 
 
 def _measures(results: Results, name: int | str) -> NetworkMeasures:

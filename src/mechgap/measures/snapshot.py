@@ -29,6 +29,7 @@ from mechgap.measures.internal import (
     headline_by_sample,
     internal_gap,
 )
+from mechgap.measures.yardsticks import uniform_attention
 from mechgap.network.network import Network, unroll
 from mechgap.network.trace import run
 from mechgap.tasks.batch import Batch
@@ -156,6 +157,21 @@ def see_on(network: Network, data: Data) -> SeenRun:
         **vars(_seen_on([data], network, steps)),
         by_phase={gap.mechanism: tuple(gap.agreement_by_phase.tolist()) for gap in gaps},
         breaking=breaking_of(network, data, trace),
+    )
+
+
+def uniform_on(data: Data) -> SeenRun:
+    """The numbers of attention to all neighbours alike."""
+    gaps = [internal_gap(uniform_attention(data), truth, data) for truth in data.truths]
+    return SeenRun(
+        accuracy=None,
+        graph_accuracy=None,
+        hints=None,
+        mechanisms={
+            g.mechanism: MechanismSeen(g.agreement, g.agreement_strict, g.misplaced, g.tv, g.parts)
+            for g in gaps
+        },
+        by_phase={gap.mechanism: tuple(gap.agreement_by_phase.tolist()) for gap in gaps},
     )
 
 

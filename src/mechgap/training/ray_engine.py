@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mechgap.errors import InvalidInput
+from mechgap.training.cluster import RETRIES, connected, need_ray
 from mechgap.training.local import compiled_trainer, resumed
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import Notes
@@ -18,7 +19,6 @@ from mechgap.training.train import Chunk, Engine, Snapshots, Stopped, Work, adva
 
 REPORTS_PER_TASK = 10
 """How far a task goes before it sends back what it has."""
-RETRIES = 3
 
 
 def on_ray(address: str | None, xla_flags: str) -> Engine:
@@ -26,20 +26,11 @@ def on_ray(address: str | None, xla_flags: str) -> Engine:
 
     Workers compile with the given XLA flags, as the local engine does: other flags, other bits.
     """
-    try:
-        import ray
-    except ImportError as error:
-        raise InvalidInput("the Ray engine needs Ray: pip install 'mechgap[ray]'") from error
+    need_ray()
 
     def engine(work: Work) -> None:
-        started = not ray.is_initialized()
-        if started:
-            ray.init(address=address, log_to_driver=False, configure_logging=False)
-        try:
+        with connected(address) as ray:
             _run(ray, work, xla_flags)
-        finally:
-            if started:
-                ray.shutdown()
 
     return engine
 
