@@ -77,11 +77,13 @@ def figures(
 ) -> None:
     """Draw the paper's figures of a measured run, as PDF and PNG."""
     from mechgap.decompiler.population import DecompiledRun
+    from mechgap.measures.at_sizes import load_sizes
     from mechgap.measures.reference import compile_reference
     from mechgap.measures.results import load_results
     from mechgap.report.figures import draw_figures
 
     results = load_results(folder)
     compiled = compile_reference(results.recipe, 64).compiled
-    for path in draw_figures(results, compiled, out, DecompiledRun.load(folder)):
+    sizes = load_sizes(folder, results.parameters)
+    for path in draw_figures(results, compiled, out, DecompiledRun.load(folder), sizes):
         print(f"written: {path}")

@@ -17,12 +17,14 @@ from scipy.cluster.hierarchy import dendrogram
 from mechgap.compiler.compile import Compiled
 from mechgap.decompiler.population import DecompiledRun
 from mechgap.errors import InvalidInput
+from mechgap.measures.at_sizes import AtSizes
 from mechgap.measures.correlation import Correlation
 from mechgap.measures.internal import stacked_parts
 from mechgap.measures.results import NetworkMeasures, Results
 from mechgap.report.answer import nearest
 from mechgap.report.attends_by import attends_by_figure, panels
 from mechgap.report.parameters import auxiliary_figure, main_figure
+from mechgap.report.sizes import lines_of, over_sizes
 from mechgap.report.style import SERIES, STYLE, save_in_both
 
 COLUMN = 3.4
@@ -37,7 +39,10 @@ _MARKERS = {"uniform": "s", "self": "D", "untrained": "^", "compiled": "*"}
 
 
 def available_figures(
-    results: Results, compiled: Compiled | None, decompiled: DecompiledRun | None = None
+    results: Results,
+    compiled: Compiled | None,
+    decompiled: DecompiledRun | None = None,
+    sizes: AtSizes | None = None,
 ) -> dict[str, Callable[[], Figure]]:
     """Every figure that these results allow, by name, not drawn yet."""
     drawn: dict[str, Callable[[], Figure]] = {}
@@ -57,11 +62,17 @@ def available_figures(
         drawn["parameters_auxiliary"] = lambda: auxiliary_figure(compiled)
     if decompiled is not None and (words := panels(decompiled)):
         drawn["attends_by"] = lambda: attends_by_figure(words)
+    if sizes is not None and sizes.graphs:
+        drawn["sizes"] = lambda: over_sizes(lines_of(sizes))
     return drawn
 
 
 def draw_figures(
-    results: Results, compiled: Compiled | None, out: Path, decompiled: DecompiledRun | None = None
+    results: Results,
+    compiled: Compiled | None,
+    out: Path,
+    decompiled: DecompiledRun | None = None,
+    sizes: AtSizes | None = None,
 ) -> list[Path]:
     """Write every figure that these results allow; where they are."""
     try:
@@ -69,7 +80,7 @@ def draw_figures(
     except OSError as error:
         raise InvalidInput(f"cannot make the folder '{out}': {error}") from error
     written = []
-    for name, draw in available_figures(results, compiled, decompiled).items():
+    for name, draw in available_figures(results, compiled, decompiled, sizes).items():
         written += save_in_both(draw(), out, name)
     return written
 

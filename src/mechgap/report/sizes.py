@@ -1,7 +1,8 @@
 """What the size of graphs does to networks: a table, and a figure."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import cycle
+from itertools import cycle, product
 
 import matplotlib as mpl
 import numpy as np
@@ -10,44 +11,104 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from mechgap.measures.at_sizes import AtSizes
+from mechgap.measures.snapshot import SeenRun
 from mechgap.report.measures import WIDE
 from mechgap.report.style import SERIES, STYLE
 from mechgap.tasks.kinds import MATRICES_UP_TO
 
 BySize = Mapping[int, Sequence[float]]
-"""For every number of nodes, a share for each seed."""
+"""For every number of nodes, a share for each network."""
+Lines = Mapping[str, Mapping[str, BySize]]
+"""By kind of graphs, then by the name of what is shown there."""
+LEARNED = "learned"
+BESIDE = {"compiled": "compiled", "untrained": "untrained", "uniform": "uniform attention"}
+"""The yardsticks, as they are called."""
+MEASURES = {
+    "accuracy": "outputs right (%)",
+    "graph_accuracy": "whole graphs right (%)",
+    "agreement": "agreement on updated nodes (%)",
+}
 
 
-def over_sizes(populations: Mapping[str, Mapping[str, BySize]], measure: str) -> Figure:
-    """A panel for each kind of graphs, a line for each population, a point for each seed.
+def lines_of(found: AtSizes) -> dict[str, Lines]:
+    """What is drawn of each measure: the run's networks, and what they are compared with.
+
+    Agreement is with the mechanism that the networks are nearest to; of the compiled network, with
+    its own. Where a kind and size was looked at twice, the larger number of graphs counts.
+    """
+    largest = {
+        (on.kind, on.nodes): on for on in sorted(found.graphs, key=lambda on: on.count)
+    }.values()
+    mechanism = _nearest(found)
+    told: dict[str, dict[str, dict[str, dict[int, Sequence[float]]]]] = {}
+    for on in sorted(largest, key=lambda on: on.nodes):
+        named = {LEARNED: list(on.seeds.values())}
+        named |= {n: [on.yardsticks[name]] for name, n in BESIDE.items() if name in on.yardsticks}
+        for (name, seen), (measure, label) in product(named.items(), MEASURES.items()):
+            values = [_share(each, measure, mechanism) for each in seen]
+            if shares := [value for value in values if value is not None]:
+                of_kind = told.setdefault(label, {}).setdefault(on.kind, {})
+                of_kind.setdefault(name, {})[on.nodes] = shares
+    return dict(told)
+
+
+def _share(seen: SeenRun, measure: str, mechanism: str | None) -> float | None:
+    if measure != "agreement":
+        return getattr(seen, measure)
+    own = mechanism if mechanism in seen.mechanisms else next(iter(seen.mechanisms), None)
+    return None if own is None else seen.mechanisms[own].agreement
+
+
+def _nearest(found: AtSizes) -> str | None:
+    """The mechanism that the networks agree with most, over all graphs."""
+    agreed = defaultdict[str, list[float]](list)
+    for seen in (seen for on in found.graphs for seen in on.seeds.values()):
+        for name, beside in seen.mechanisms.items():
+            if beside.agreement is not None:
+                agreed[name].append(beside.agreement)
+    return max(agreed, key=lambda name: float(np.mean(agreed[name])), default=None)
+
+
+def over_sizes(told: Mapping[str, Lines]) -> Figure:
+    """A row for each measure, a panel for each kind of graphs, a line for each that is compared, a
+    point for each network.
 
     Args:
-        populations: By name and kind of graphs.
-        measure: What the shares are of.
+        told: By what the shares are of.
     """
-    kinds = list(dict.fromkeys(kind for found in populations.values() for kind in found))
+    kinds = list(dict.fromkeys(kind for lines in told.values() for kind in lines))
+    names = list(dict.fromkeys(n for lines in told.values() for by in lines.values() for n in by))
+    colours = dict(zip(names, cycle(SERIES), strict=False))
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(2.9 * len(kinds), 2.8), layout="constrained")
-        panels = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
-        for axes, kind in zip(panels, kinds, strict=True):
-            for (name, found), color in zip(populations.items(), cycle(SERIES), strict=False):
-                sizes = sorted(found.get(kind, {}))
-                means = [100 * float(np.mean(found[kind][size])) for size in sizes]
-                seeds = max((len(found[kind][size]) for size in sizes), default=0)
-                axes.plot(sizes, means, "-", color=color, lw=1.6, label=f"{name} ({seeds} seeds)")
-                for size in sizes:
-                    shares = [100 * share for share in found[kind][size]]
-                    axes.plot([size] * len(shares), shares, "o", color=color, ms=3, alpha=0.7)
-            ticks = sorted({size for found in populations.values() for size in found.get(kind, {})})
-            axes.set_xscale("log", base=2)
-            axes.set_xticks(ticks, [str(size) for size in ticks])
-            axes.set_title(kind)
-            axes.set_xlabel("nodes")
-            axes.set_ylim(-3, 103)
-            axes.grid(lw=0.3)
-        panels[0].set_ylabel(measure)
-        lines, labels = panels[0].get_legend_handles_labels()
-        figure.legend(lines, labels, loc="outside upper center", ncols=2, fontsize=7)
+        size = (max(4.0, 2.9 * len(kinds)), 0.4 + 2.4 * len(told))
+        figure = Figure(figsize=size, layout="constrained")
+        panels = figure.subplots(len(told), len(kinds), squeeze=False, sharey=True, sharex="col")
+        for row, (measure, lines) in zip(panels, told.items(), strict=True):
+            for axes, kind in zip(row, kinds, strict=True):
+                for name, by_size in lines.get(kind, {}).items():
+                    sizes = sorted(by_size)
+                    means = [100 * float(np.mean(by_size[size])) for size in sizes]
+                    axes.plot(sizes, means, "-", color=colours[name], lw=1.6, label=name)
+                    for size in sizes:
+                        shares = [100 * share for share in by_size[size]]
+                        at = [size] * len(shares)
+                        axes.plot(at, shares, "o", color=colours[name], ms=3, alpha=0.7)
+                axes.set_ylim(-3, 103)
+                axes.grid(lw=0.3)
+            row[0].set_ylabel(measure)
+        for column, kind in enumerate(kinds):
+            ticks = {s for of in told.values() for by in of.get(kind, {}).values() for s in by}
+            top, bottom = panels[0][column], panels[-1][column]
+            top.set_title(kind)
+            bottom.set_xscale("log", base=2)
+            bottom.set_xticks(sorted(ticks), [f"{size:,}" for size in sorted(ticks)])
+            bottom.set_xlabel("nodes")
+        shown = {
+            label: line
+            for axes in panels.flat
+            for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(shown.values(), shown, loc="outside upper center", ncols=2, fontsize=7)
     return figure
 
 

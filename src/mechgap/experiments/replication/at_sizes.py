@@ -9,12 +9,15 @@ from pathlib import Path
 from statistics import mean
 from typing import ClassVar
 
+from matplotlib.figure import Figure
+
 from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import Row, Study, TableOfRows, finished_run, missing
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.at_sizes import AtSizes, OnGraphs, measure_sizes
 from mechgap.measures.snapshot import SeenRun
+from mechgap.report.sizes import LEARNED, BySize, lines_of, over_sizes
 from mechgap.training.train import Tell
 
 KINDS = ("er-sparse", "ws", "delaunay")
@@ -77,6 +80,20 @@ class AtSizesTable(TableOfRows):
                              "learned": of_row, "compiled": beside})  # fmt: skip
         head = ("", "graphs", *(f"{nodes:,} nodes" for nodes in COUNTS), "seeds")
         return Rendered(name, self.caption, head, rows, self.remarks, data)
+
+    def drawn(self, results: Path) -> Figure | None:
+        """The populations and their compiled networks; None where nobody looked yet."""
+        told: dict[str, dict[str, dict[str, BySize]]] = {}
+        for row in self.rows:
+            found = kept_sizes(results, row.population)
+            for measure, lines in ({} if found is None else lines_of(found)).items():
+                for kind, named in lines.items():
+                    of_kind = told.setdefault(measure, {}).setdefault(kind, {})
+                    seeds = max(map(len, named[LEARNED].values()))
+                    of_kind[f"{row.label} ({seeds} seeds)"] = named[LEARNED]
+                    if "compiled" in named:
+                        of_kind[f"{row.label}, compiled"] = named["compiled"]
+        return over_sizes(told) if told else None
 
 
 def _told(row: Row, at: Sequence[OnGraphs]) -> tuple[list[str], list[str]]:

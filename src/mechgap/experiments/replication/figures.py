@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from mechgap.errors import InvalidInput
 from mechgap.experiments.gap import NODES
+from mechgap.experiments.replication.at_sizes import AtSizesTable
 from mechgap.experiments.replication.computing import TwoByTwoTable
 from mechgap.experiments.replication.kinds import Study
 from mechgap.experiments.replication.landscapes import LANDSCAPES
@@ -96,7 +97,8 @@ def draw_paper_figures(runs: Path, results: Path, out: Path) -> list[Path]:
             drawn = drawings[figure.drawing]()
             written += save_in_both(drawn, out, figure.file(population))
     for name, table in TABLES.items():
-        drawn = table.drawn(results) if isinstance(table, SizesTable | TwoByTwoTable) else None
+        shown = isinstance(table, SizesTable | TwoByTwoTable | AtSizesTable)
+        drawn = table.drawn(results) if shown else None
         prefix = "sizes_" if isinstance(table, SizesTable) else ""
         written += save_in_both(drawn, out, f"{prefix}{name}") if drawn is not None else []
     return written + _draw_stability(runs, out)

@@ -18,7 +18,7 @@ from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.breaking import Breaking
 from mechgap.measures.elsewhere import name_of
 from mechgap.measures.snapshot import Seen, SeenRun
-from mechgap.report.sizes import over_sizes
+from mechgap.report.sizes import MEASURES, BySize, over_sizes
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,12 @@ class SizesTable(TableOfRows):
 
     def drawn(self, results: Path) -> Figure | None:
         """Whole graphs that are right against their size; None where there are no numbers yet."""
-        found = {row.label: _by_size(row.population, results) for row in self.rows}
-        known = {label: kinds for label, kinds in found.items() if kinds}
-        return over_sizes(known, "graphs that are right (%)") if known else None
+        lines: dict[str, dict[str, BySize]] = {}
+        for row in self.rows:
+            for kind, by_size in _by_size(row.population, results).items():
+                seeds = max(map(len, by_size.values()))
+                lines.setdefault(kind, {})[f"{row.label} ({seeds} seeds)"] = by_size
+        return over_sizes({MEASURES["graph_accuracy"]: lines}) if lines else None
 
 
 @dataclass(frozen=True)

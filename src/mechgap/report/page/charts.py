@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 from scipy.cluster.hierarchy import dendrogram
 
 from mechgap.decompiler.population import DecompiledRun
+from mechgap.measures.at_sizes import AtSizes
 from mechgap.measures.internal import stacked_parts
 from mechgap.measures.results import NetworkMeasures, Results
 from mechgap.measures.snapshot import Snapshot
@@ -21,13 +22,15 @@ from mechgap.report.attends_by import Panel, colours, panels, receivers_named, t
 from mechgap.report.interchange import scores
 from mechgap.report.landscape import log_loss
 from mechgap.report.measures import known
+from mechgap.report.page.layout import GREY, laid_out
+from mechgap.report.page.over_sizes import over_sizes
 from mechgap.report.style import SERIES
 from mechgap.training.store import MetricRow
 
 _YARDSTICKS = ("uniform", "self", "untrained")
 MOST_BARS = 40
 """Seeds that have a bar of their own."""
-_LEARNED, _COMPILED, _GREY = SERIES[0], SERIES[1], "#8a94a0"
+_LEARNED, _COMPILED, _GREY = SERIES[0], SERIES[1], GREY
 
 
 def charts(
@@ -36,6 +39,7 @@ def charts(
     snapshots: Sequence[Snapshot] = (),
     landscape: Landscape | None = None,
     decompiled: DecompiledRun | None = None,
+    sizes: AtSizes | None = None,
 ) -> dict[str, Any]:
     """Every chart that these results allow, by the name of its place on the page."""
     found = {"training": training_curves(metrics)} if metrics else {}
@@ -56,6 +60,8 @@ def charts(
         found["landscape"] = surfaces(landscape)
     if decompiled is not None and (drawn := panels(decompiled)):
         found["attends"] = attends_by(drawn)
+    if sizes is not None and sizes.graphs:
+        found["sizes"] = over_sizes(sizes)
     return {name: figure.to_plotly_json() for name, figure in found.items()}
 
 
@@ -183,7 +189,7 @@ def attends_by(drawn: Sequence[Panel]) -> go.Figure:
             col=1,
         )  # fmt: skip
     figure.update_xaxes(title_text="weight", row=len(drawn), col=1)
-    figure = _laid_out(figure)
+    figure = laid_out(figure)
     figure.update_layout(barmode="overlay", height=height, legend={"y": -62 / (height - 100)})
     return figure
 
@@ -231,7 +237,7 @@ def scatter(results: Results, measure: str) -> go.Figure:
     label = "hint accuracy (%)"
     if measure == "misplaced":
         label = f"misplaced attention on nodes that {mechanism} updates (%)"
-    return _laid_out(figure, label, "test accuracy (%)")
+    return laid_out(figure, label, "test accuracy (%)")
 
 
 def parts_by_seed(results: Results) -> go.Figure:
@@ -262,7 +268,7 @@ def parts_by_seed(results: Results) -> go.Figure:
             )
         figure.update_yaxes(title_text="of all attention (%)", range=[0, 102], row=row, col=1)
     figure.update_layout(barmode="stack", height=80 + 280 * count)
-    figure = _laid_out(figure)
+    figure = laid_out(figure)
     figure.update_layout(legend={"y": -0.2 / count})
     return figure
 
@@ -308,7 +314,7 @@ def parts_over_time(results: Results) -> go.Figure:
             figure.update_xaxes(dtick=1, row=1, col=column)
     figure.update_yaxes(title_text="of the step's attention (%)", range=[0, 102], row=1, col=1)
     figure.update_layout(barmode="stack")
-    return _laid_out(figure)
+    return laid_out(figure)
 
 
 def along_training(results: Results, snapshots: Sequence[Snapshot]) -> go.Figure:
@@ -341,7 +347,7 @@ def along_training(results: Results, snapshots: Sequence[Snapshot]) -> go.Figure
     for column, label in enumerate(measures.values(), start=1):
         figure.update_xaxes(title_text=label, row=1, col=column)
     figure.update_yaxes(title_text="accuracy on deep graphs (%)", row=1, col=1)
-    return _laid_out(figure)
+    return laid_out(figure)
 
 
 def trace_over_time(results: Results) -> go.Figure:
@@ -365,7 +371,7 @@ def trace_over_time(results: Results) -> go.Figure:
         figure.add_scatter(
             x=time, y=lines.mean(0), mode="lines", name=hint, line={"color": colour, "width": 2.5}
         )
-    return _laid_out(figure, "share of each graph's own time", "nodes predicted rightly (%)")
+    return laid_out(figure, "share of each graph's own time", "nodes predicted rightly (%)")
 
 
 def between_solutions(results: Results) -> go.Figure:
@@ -406,7 +412,7 @@ def between_solutions(results: Results) -> go.Figure:
     figure.update_yaxes(visible=False, row=1, col=1)
     figure.update_xaxes(visible=False, row=1, col=1)
     figure.update_layout(height=620)
-    return _laid_out(figure)
+    return laid_out(figure)
 
 
 def training_curves(metrics: Sequence[MetricRow]) -> go.Figure:
@@ -436,21 +442,7 @@ def training_curves(metrics: Sequence[MetricRow]) -> go.Figure:
             )
     figure.update_yaxes(type="log", row=1, col=1)
     figure.update_xaxes(title_text="step")
-    return _laid_out(figure)
-
-
-def _laid_out(figure: go.Figure, x: str | None = None, y: str | None = None) -> go.Figure:
-    figure.update_layout(
-        margin={"l": 60, "r": 20, "t": 40, "b": 60},
-        legend={"orientation": "h", "y": -0.22, "yanchor": "top"},
-        hovermode="closest",
-        template=None,
-    )
-    if x is not None:
-        figure.update_xaxes(title_text=x)
-    if y is not None:
-        figure.update_yaxes(title_text=y)
-    return figure
+    return laid_out(figure)
 
 
 def _half(values: Float[np.ndarray, "graphs"]) -> float:

@@ -16,6 +16,7 @@ from mechgap.compiler.compile import Compiled
 from mechgap.decompiler.population import DecompiledRun
 from mechgap.display import png
 from mechgap.errors import InvalidInput
+from mechgap.measures.at_sizes import AtSizes, load_sizes
 from mechgap.measures.counterexamples import SearchedRun
 from mechgap.measures.results import Results, load_results
 from mechgap.measures.snapshot import Snapshot, load_snapshots
@@ -26,6 +27,7 @@ from mechgap.report.page.charts import charts
 from mechgap.report.page.decompiled import clusters_named, decompiled
 from mechgap.report.page.player import openable, player
 from mechgap.report.page.wrong_graphs import wrong_graphs
+from mechgap.tasks.kinds import MATRICES_UP_TO
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import MetricRow, Store, write_file
 
@@ -48,6 +50,10 @@ _CAPTIONS = {
     "trace": "How much of each hint is predicted, over each graph's own time; bands span seeds.",
     "solutions": "Distance between the attentions of every two seeds, in the order of Ward's "
     "dendrogram.",
+    "sizes": "The same networks on graphs of several kinds and sizes: outputs and whole graphs "
+    "that are right, and agreement on the nodes that the mechanism updates. Points: every seed. "
+    f"Graphs of more than {MATRICES_UP_TO} nodes run as lists of edges, where predicted pointers "
+    "are decisions before they are fed back.",
     "landscape": "The loss around the parameters in two random directions, each as long as the "
     "parameters themselves; drag to turn.",
     "training": "Training: loss, validation (which selects the parameters), test.",
@@ -74,6 +80,7 @@ def write_page(folder: Path, compiled: Compiled | None = None, out: Path | None 
             _landscape(folder),
             DecompiledRun.load(folder),
             SearchedRun.load(folder),
+            load_sizes(folder, results.parameters),
         )
         write_file(path, text.encode())
     except OSError as error:
@@ -91,9 +98,10 @@ def page(
     landscape: Landscape | None = None,
     found: DecompiledRun | None = None,
     searched: SearchedRun | None = None,
+    sizes: AtSizes | None = None,
 ) -> str:
     """The page's text."""
-    drawn = charts(results, metrics, snapshots, landscape, found)
+    drawn = charts(results, metrics, snapshots, landscape, found, sizes)
     shown = player(results, searched)
     title = f"mechgap: {recipe.task}"
     parts = [
@@ -107,6 +115,7 @@ def page(
             "Does it compute what the program computes?",
             _figures(drawn, "computes") + tables.interchanges(results),
         ),
+        _section("What size does to it", _figures(drawn, "sizes")),
         _section("Why it fails", tables.failing(results)),
         _section(
             "The smallest graph on which it is wrong", wrong_graphs(searched, openable(shown))
