@@ -77,7 +77,8 @@ class AccuracyTable(TableOfRows):
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:
         """Mean ± std (max) of both, their difference, and what can be said of it."""
         head = ("", "paper (%)", "seeds", "ours (%)", "seeds", "steps",
-                "difference (95 % interval)", "verdict", "last (%)")  # fmt: skip
+                "difference (95 % interval)", "verdict", "graphs right (%)",
+                "last (%)")  # fmt: skip
         found = [_compared(row.population, results) for row in self.rows]
         data = [each.data(row.label, judge) for row, each in zip(self.rows, found, strict=True)]
         cells = [_cells(row, each) for row, each in zip(self.rows, data, strict=True)]
@@ -101,6 +102,8 @@ class _Compared:
     population: Population
     paper: Spread | None
     ours: Spread | None
+    graphs: Spread | None
+    """Whole graphs that are right, of seeds that are measured."""
     last: Spread | None
     smallest: float | None
     above: int
@@ -123,6 +126,7 @@ class _Compared:
             "verdict": judge.verdict(name, self.comparison),
             "above_the_paper's_maximum": self.above,
             "rank_p": rank,
+            "graphs": asdict(self.graphs) if self.graphs else None,
             "last": asdict(self.last) if self.last else None,
             "diverged": list(self.diverged),
         }
@@ -132,16 +136,20 @@ def _compared(population: Population, results: Path) -> _Compared:
     paper = printed(population)
     numbers = load_numbers(results, population.name)
     if numbers is None:
-        return _Compared(population, paper, None, None, None, 0, None, None, ())
+        return _Compared(population, paper, None, None, None, None, 0, None, None, ())
     values = [100 * a for a in numbers.accuracy]
     ours, last = Spread.of(values), Spread.of([100 * a for a in numbers.accuracy_last])
+    whole = (
+        [100 * seed.graph_accuracy for seed in numbers.measures.seeds] if numbers.measures else []
+    )
+    graphs = Spread.of(whole) if whole else None
     as_long = population.recipe == population.full_recipe
     rank, above = None, 0
     if paper and paper.largest is not None and as_long:
         above = sum(value > paper.largest for value in values)
         rank = rank_p(values, paper.largest, paper.seeds) if above else None
     return _Compared(
-        *(population, paper, ours, last, min(values), above, rank),
+        *(population, paper, ours, graphs, last, min(values), above, rank),
         compare(ours, paper) if paper and as_long else None,
         tuple(numbers.diverged),
     )
@@ -157,11 +165,13 @@ def _cells(row: Row, data: Mapping[str, Any]) -> Sequence[str]:
     paper, ours, steps = data["paper"], data["ours"], f"{data['steps']:,}"
     theirs = (spread_text(paper), str(paper["seeds"])) if paper else ("-", "-")
     if ours is None:
-        return (row.label, *theirs, not_run(row.population), "0", steps, "-", "-", "-")
-    last = spread_text({**data["last"], "largest": None})
+        return (row.label, *theirs, not_run(row.population), "0", steps, "-", "-", "-", "-")
+    graphs, last = (
+        spread_text({**data[of], "largest": None}) if data[of] else "-" for of in ("graphs", "last")
+    )
     difference = difference_text(data["comparison"])
     measured = (spread_text(ours), str(ours["seeds"]), steps, difference)
-    return (row.label, *theirs, *measured, data["verdict"] or "-", last)
+    return (row.label, *theirs, *measured, data["verdict"] or "-", graphs, last)
 
 
 Effect = tuple[Comparison, tuple[float, float], tuple[float, float]]
@@ -195,7 +205,7 @@ def _effect_cells(each: Contrast, effect: Effect, verdict: str) -> Sequence[str]
     comparison, (ours, our_error), (paper, paper_error) = effect
     said = (f"{paper:+.2f} ± {paper_error:.2f} (s.e.)", f"{ours:+.2f} ± {our_error:.2f} (s.e.)")
     shown = difference_text(asdict(comparison))
-    return (each.label, said[0], "-", said[1], "-", "-", shown, verdict, "-")
+    return (each.label, said[0], "-", said[1], "-", "-", shown, verdict, "-", "-")
 
 
 def _maxima(found: Sequence[Mapping[str, Any]]) -> list[str]:
