@@ -96,6 +96,18 @@ def test_what_is_no_list():
     assert run_on_edges(LIBRARY["bfs"], alone, inputs).length == 1
 
 
+def test_edges_without_direction_have_one_number():
+    edges = Edges.of(3, np.array([0, 1]), np.array([1, 2]))
+    inputs = {"pos": np.arange(3) / 3, "s": np.eye(3)[0], "adj": np.ones(7), "A": np.ones(7)}
+    assert run_on_edges(LIBRARY["bellman_ford"], edges, inputs).length == 3
+    weights = np.where((edges.receivers == 1) & (edges.senders == 0), 0.5, 1.0)
+    one_way = {**inputs, "A": weights}
+    for run in (run_on_edges, lambda *graph: listed_graph(*graph, hints=3)):
+        with pytest.raises(InvalidInput, match=r"'A' is the same both ways; got 1 at 0-1 and 0.5"):
+            run(LIBRARY["bellman_ford"], edges, one_way)
+    assert run_on_edges(LIBRARY["dfs"], edges, one_way).length  # has directed graphs
+
+
 @pytest.mark.parametrize("name", ["bfs", "bellman_ford", "dfs"])
 def test_a_graph_for_a_network_is_that_of_a_batch(name):
     """Its list, inputs and first hints."""

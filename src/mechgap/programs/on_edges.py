@@ -23,7 +23,7 @@ from mechgap.programs.meaning import start, take_step
 from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
 from mechgap.programs.races import Races, hint_pointers, races, tied
-from mechgap.tasks.edge_lists import EdgeLists, Edges, check_lists
+from mechgap.tasks.edge_lists import EdgeLists, Edges, check_both_ways, check_lists
 from mechgap.tasks.specs import Location, get_task
 
 
@@ -37,7 +37,12 @@ class Listed:
 
     @staticmethod
     def of(program: Program, edges: Edges, inputs: Mapping[str, np.ndarray]) -> "Listed":
-        """Inputs on nodes and on the list's pairs, as a program reads them."""
+        """Inputs on nodes and on the list's pairs, as a program reads them.
+
+        Raises:
+            InvalidInput: a pair's numbers depend on its direction, and the task's graphs have none.
+        """
+        check_both_ways(get_task(program.task), edges, inputs)
         named = {
             ours: np.asarray(inputs[theirs], np.float64)[None]
             for ours, theirs in program.inputs.items()

@@ -173,5 +173,25 @@ def check_lists(task: Task) -> None:
             )
 
 
+def check_both_ways(task: Task, edges: Edges, inputs: Mapping[str, np.ndarray]) -> None:
+    """Refuse numbers of pairs that are others the other way round, where edges have no direction.
+
+    Raises:
+        InvalidInput: there is such a pair.
+    """
+    if task.directed:
+        return
+    for name in (f.name for f in task.inputs if f.location is Location.EDGE):
+        there = np.asarray(inputs[name])
+        back = there[edges.opposite]
+        if (unlike := np.flatnonzero(there != back)).size:
+            k = int(unlike[0])
+            raise InvalidInput(
+                f"edges of {task.name} have no direction, so '{name}' is the same both ways; got "
+                f"{there[k]:g} at {edges.receivers[k]}-{edges.senders[k]} and {back[k]:g} the "
+                "other way round. Make them equal, or take a task of directed graphs"
+            )
+
+
 def _is_pairs(feature: Feature) -> bool:
     return feature.type is Type.POINTER and feature.location is not Location.NODE
