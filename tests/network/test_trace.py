@@ -8,9 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from mechgap.errors import InvalidInput
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
 from mechgap.network.trace import outputs, run
+from mechgap.tasks import memory
 from mechgap.tasks.sampling import sample
 
 CONFIG = NetworkConfig(hidden_size=8, nb_heads=2, nb_msg_passing_steps=3)
@@ -153,3 +155,12 @@ def test_outputs_alone_need_no_memory_for_steps():
     sizes = [each.memory_analysis() for each in compiled]
     few, many = (size.temp_size_in_bytes for size in sizes if size is not None)
     assert many < 1.1 * few + 100_000
+
+
+def test_a_run_without_room_is_refused(monkeypatch):
+    batch = sample("bfs", jax.random.key(0), batch_size=2, nodes=8)
+    network = Network.initial("bfs", jax.random.key(1))
+    run(network, batch)
+    monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
+    with pytest.raises(InvalidInput, match=r"2 graphs of 8 nodes needs .* as lists"):
+        run(network, batch)

@@ -18,6 +18,7 @@ from mechgap.errors import InvalidInput, unknown
 from mechgap.network.network import Network, unroll
 from mechgap.network.patch import Patch
 from mechgap.tasks.batch import Batch
+from mechgap.tasks.memory import check_memory
 from mechgap.tasks.specs import Task
 
 
@@ -112,7 +113,13 @@ def run(
     >>> network = Network.initial("bfs", jax.random.key(1))
     >>> run(network, batch).attention.shape
     (3, 2, 1, 4, 4)
+
+    Raises:
+        InvalidInput: what is kept would not fit into memory (large graphs run as lists of edges:
+            `mechgap.network.sparse.run_on_edges`), a graph lies outside, or a value has another
+            shape than the run's own.
     """
+    _check_memory(network, batch)
     if within is not None:
         within.check_inputs(batch)
     forced = dict(replace or {})
@@ -164,6 +171,17 @@ def _run(network: Network, batch: Batch, replace: Mapping[str, Any], patch: Patc
         hints=ran.hints,
         outputs=ran.outputs,
         lengths=batch.lengths,
+    )
+
+
+def _check_memory(network: Network, batch: Batch) -> None:
+    """Refuse to keep more than there is room for: attention and its logits for all pairs."""
+    config = network.config
+    time = batch.steps * config.nb_msg_passing_steps * batch.size
+    kept = time * batch.nodes * (2 * config.nb_heads * batch.nodes + config.hidden_size)
+    remedy = "Take fewer graphs, or run them as lists of edges (mechgap.network.sparse)"
+    check_memory(
+        4 * kept, f"to keep a run over {batch.size} graphs of {batch.nodes:,} nodes", remedy
     )
 
 
