@@ -146,6 +146,7 @@ def measure_sizes(
     *,
     which: str = "best",
     count: int | None = None,
+    lists: bool = False,
     engine: str = "local",
     ray_address: str | None = None,
     progress: Tell | Watcher | None = None,
@@ -159,6 +160,7 @@ def measure_sizes(
         sizes: Numbers of nodes; large graphs are run as lists of edges.
         which: `best` (by validation) or `last` parameters.
         count: How many graphs of each kind and size, 32 if not given.
+        lists: Whether graphs that are not large run as lists of edges, too.
         engine: `local`, or `ray` for the looks to be spread over a cluster.
         ray_address: An existing Ray cluster; one of this machine if not given.
         progress: Is told how it goes.
@@ -173,6 +175,7 @@ def measure_sizes(
         sizes,
         which=which,
         count=SAMPLES if count is None else count,
+        lists=lists,
         workers=make_workers(engine, ray_address),
         tell=watching(progress).tell,
     )

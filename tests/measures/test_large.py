@@ -101,12 +101,27 @@ def test_a_run_at_several_sizes(tmp_path, monkeypatch, capsys):
     assert json.loads(again.stdout) == json.loads((run / FILE).read_text())
 
 
+def test_small_graphs_as_lists_when_asked(tmp_path, monkeypatch, capsys):
+    """The same graphs and networks: what is decided anyway is the same, and both are kept."""
+    run = untrained_run(tmp_path / "run", seeds=(0,), hint_repred_mode="hard_on_eval")
+    calls.measure_sizes(run, ["tree"], [7], count=3)
+    asked = ("--graphs", "tree", "--nodes", "7", "--count", "3", "--lists")
+    said = call(monkeypatch, capsys, "measure", run, *asked)
+    assert "7 (lists)" in said.stdout
+    matrices, lists = (load_sizes(run).of("tree", 7, 3, lists) for lists in (False, True))
+    for name in ("accuracy", "graph_accuracy"):
+        assert getattr(lists.seeds["0"], name) == getattr(matrices.seeds["0"], name)
+    for name, beside in matrices.seeds["0"].mechanisms.items():
+        assert lists.seeds["0"].mechanisms[name].tv == pytest.approx(beside.tv, abs=1e-5)
+
+
 @pytest.mark.parametrize(("asked", "why"), [
     (["--graphs", "tree,moon"], "kind of graphs"),
     (["--graphs", "tree,ws", "--nodes", "0,4"], "at least 1"),
     (["--graphs", "tree,ws", "--count", "0"], "count must be at least 1"),
     (["--graphs", "tree,ws", "--causal"], "measured alone"),
     (["--nodes", "4,8"], "measured alone"),
+    (["--lists"], "--lists needs kinds"),
     (["--graphs", "tree", "--nodes", "many"], "whole numbers"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_for(asked, why, tmp_path, monkeypatch, capsys):

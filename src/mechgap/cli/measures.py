@@ -63,6 +63,14 @@ def measure(
             "choose from. [1,2,4,8,16,32]"
         ),
     ] = None,
+    lists: Annotated[
+        bool,
+        typer.Option(
+            "--lists",
+            help="With --graphs: run them as lists of edges, as large graphs are, with predicted "
+            "pointers as decisions.",
+        ),
+    ] = False,
     engine: Annotated[
         str, typer.Option(help="local, or ray (extra `ray`): networks are spread over a cluster.")
     ] = "local",
@@ -77,11 +85,13 @@ def measure(
     """
     sizes = [] if nodes is None else whole_numbers("nodes", nodes)
     kinds = [] if graphs is None else [kind.strip() for kind in graphs.split(",")]
-    if len(kinds) > 1 or len(sizes) > 1 or any(size > MATRICES_UP_TO for size in sizes):
+    if lists and not kinds:
+        raise InvalidInput("--lists needs kinds of graphs: --graphs er-sparse,ws")
+    if lists or len(kinds) > 1 or len(sizes) > 1 or any(size > MATRICES_UP_TO for size in sizes):
         if causal or graphs_from or not kinds:
             raise InvalidInput(
                 "several kinds or sizes of graphs are measured alone: give --graphs, --nodes, "
-                "--count and --which"
+                "--count, --lists and --which"
             )
         from mechgap import calls
         from mechgap.report.sizes import show_sizes
@@ -93,6 +103,7 @@ def measure(
                 sizes or [64],
                 which=which,
                 count=count,
+                lists=lists,
                 engine=engine,
                 ray_address=ray_address,
                 progress=watcher,

@@ -54,11 +54,18 @@ class OnGraphs:
     certified for this size. Its graphs have positions on its grid."""
     refused: str | None = None
     """Why there is no compiled network."""
+    lists: bool = False
+    """Whether lists of edges were asked for, also where matrices have room."""
 
     @property
     def on_lists(self) -> bool:
         """Whether networks ran on lists of edges, where predicted pointers are hardened."""
-        return self.nodes > MATRICES_UP_TO
+        return self.lists or self.nodes > MATRICES_UP_TO
+
+    @property
+    def key(self) -> tuple[str, int, int, bool]:
+        """What graphs these are."""
+        return self.kind, self.nodes, self.count, self.lists
 
     def missing(self, seeds: Sequence[int]) -> list[str]:
         """Of some seeds and all yardsticks, those of which nothing is known."""
@@ -86,18 +93,15 @@ class AtSizes:
     """Which of each seed: best (by validation) or last."""
     graphs: tuple[OnGraphs, ...] = ()
 
-    def of(self, kind: str, nodes: int, count: int) -> OnGraphs:
+    def of(self, kind: str, nodes: int, count: int, lists: bool = False) -> OnGraphs:
         """What is known of some graphs."""
-        for each in self.graphs:
-            if (each.kind, each.nodes, each.count) == (kind, nodes, count):
-                return each
-        return OnGraphs(kind, nodes, count)
+        nothing = OnGraphs(kind, nodes, count, lists=lists)
+        return next((each for each in self.graphs if each.key == nothing.key), nothing)
 
     def with_(self, found: OnGraphs) -> "AtSizes":
         """With what was found on some graphs in the place of what was known."""
-        others = [g for g in self.graphs if (g.kind, g.nodes, g.count)
-                  != (found.kind, found.nodes, found.count)]  # fmt: skip
-        order = sorted((*others, found), key=lambda g: (g.kind, g.nodes, g.count))
+        others = (each for each in self.graphs if each.key != found.key)
+        order = sorted((*others, found), key=lambda each: each.key)
         return replace(self, graphs=tuple(order))
 
     def to_json(self) -> dict[str, Any]:
@@ -139,13 +143,15 @@ def measure_sizes(
     *,
     which: str = "best",
     count: int = SAMPLES,
+    lists: bool = False,
     workers: Workers = this_process,
     tell: Tell = lambda *_: None,
 ) -> AtSizes:
     """Look at a run's finished seeds and at what they are compared with on other graphs.
 
     It is written network by network into the run's folder; the same call goes on where one was
-    stopped.
+    stopped. With `lists`, also graphs that matrices have room for run as lists of edges: the same
+    graphs, with predicted pointers as decisions.
 
     Raises:
         InvalidInput: there is no such kind or size, or there are no finished seeds.
@@ -165,8 +171,12 @@ def measure_sizes(
         if not seeds:
             raise InvalidInput(f"'{folder}' has no finished seeds to measure. Go on training")
         found = load_sizes(folder, which)
-        graphs = [(kind, nodes, count) for nodes in sorted(set(sizes)) for kind in kinds]
-        asked = [(each, name) for each in graphs for name in found.of(*each).missing(seeds)]
+        graphs = [
+            OnGraphs(kind, nodes, count, lists=lists and nodes <= MATRICES_UP_TO)
+            for nodes in sorted(set(sizes))
+            for kind in kinds
+        ]
+        asked = [(on, name) for on in graphs for name in found.of(*on.key).missing(seeds)]
 
         def network(name: str) -> Network | None:
             if name in ALIKE_FOR_ALL:
@@ -175,13 +185,14 @@ def measure_sizes(
                 return initial(recipe, jnp.int32(0)).network
             return store.network(int(name), which)
 
-        jobs = (Look(*each, name, network(name)) for each, name in asked)
+        jobs = (
+            Look(OnGraphs(*on.key[:3], lists=on.lists), name, network(name)) for on, name in asked
+        )
         tell("networks", 0, len(asked))
         for done, (look, seen) in enumerate(workers(Looking(recipe), jobs), 1):
-            on = found.of(look.kind, look.nodes, look.count)
-            found = found.with_(on.having(look.name, seen))
+            found = found.with_(found.of(*look.on.key).having(look.name, seen))
             found.write(_path(folder, which))
-            tell(f"{look.kind}, {look.nodes:,} nodes", done, len(asked))
+            tell(f"{look.on.kind}, {look.on.nodes:,} nodes", done, len(asked))
     return found
 
 
@@ -193,9 +204,8 @@ def _path(folder: Path, which: str) -> Path:
 class Look:
     """A network to look at, and the graphs to do so on."""
 
-    kind: str
-    nodes: int
-    count: int
+    on: OnGraphs
+    """Which graphs these are; nothing is known of them here."""
     name: str
     """A seed, or a yardstick."""
     network: Network | None
@@ -207,20 +217,19 @@ class Looking:
 
     def __init__(self, recipe: Recipe):
         self.recipe = recipe
-        self._graphs: tuple[tuple[str, int, int], _Graphs] | None = None
+        self._graphs: tuple[OnGraphs, _Graphs] | None = None
 
     def __call__(self, look: Look) -> SeenRun | str:
         """What was seen, or why there is nothing to see."""
         if look.name == COMPILED:
-            compiled = _compiled(self.recipe, look.nodes)
+            compiled = _compiled(self.recipe, look.on.nodes)
             if isinstance(compiled, str):
                 return compiled
-            graphs = _drawn(self.recipe, look, [compiled.program], compiled.certificate)
+            graphs = _drawn(self.recipe, look.on, [compiled.program], compiled.certificate)
             return graphs.see(compiled.network)
-        where = (look.kind, look.nodes, look.count)
-        if self._graphs is None or self._graphs[0] != where:
+        if self._graphs is None or self._graphs[0] != look.on:
             forget_programs()
-            self._graphs = where, _drawn(self.recipe, look, self.recipe.mechanisms)
+            self._graphs = look.on, _drawn(self.recipe, look.on, self.recipe.mechanisms)
         graphs = self._graphs[1]
         return graphs.uniform() if look.network is None else graphs.see(look.network)
 
@@ -244,15 +253,18 @@ class _Graphs(NamedTuple):
 
 
 def _drawn(
-    recipe: Recipe, look: Look, programs: Sequence[Program], within: Certificate | None = None
+    recipe: Recipe, on: OnGraphs, programs: Sequence[Program], within: Certificate | None = None
 ) -> _Graphs:
-    """The graphs of a look; on a certificate's grid, if it has one."""
+    """The graphs to look on; on a certificate's grid, if it has one."""
     grid = within.domain.position_grid if within is not None else None
-    if look.nodes <= MATRICES_UP_TO:
-        batch = graphs_to_test(recipe.posed, look.kind, look.nodes, look.count)
-        return _Graphs(programs, make_data(look.kind, batch.on_grid(grid), programs), ())
-    large = _large(recipe, look.kind, look.nodes, look.count)
-    return _Graphs(programs, None, [LargeGraph.of(each.on_grid(grid), programs) for each in large])
+    if on.nodes > MATRICES_UP_TO:
+        single = _large(recipe, on.kind, on.nodes, on.count)
+    else:
+        batch = graphs_to_test(recipe.posed, on.kind, on.nodes, on.count)
+        if not on.lists:
+            return _Graphs(programs, make_data(on.kind, batch.on_grid(grid), programs), ())
+        single = (batch[k : k + 1] for k in range(batch.size))
+    return _Graphs(programs, None, [LargeGraph.of(each.on_grid(grid), programs) for each in single])
 
 
 def _large(recipe: Recipe, kind: str, nodes: int, count: int) -> Iterator[Batch]:

@@ -34,10 +34,13 @@ def lines_of(found: AtSizes) -> dict[str, Lines]:
     """What is drawn of each measure: the run's networks, and what they are compared with.
 
     Agreement is with the mechanism that the networks are nearest to; of the compiled network, with
-    its own. Where a kind and size was looked at twice, the larger number of graphs counts.
+    its own. Where a kind and size was looked at twice, the larger number of graphs counts, and
+    matrices where they have room.
     """
     largest = {
-        (on.kind, on.nodes): on for on in sorted(found.graphs, key=lambda on: on.count)
+        (on.kind, on.nodes): on
+        for on in sorted(found.graphs, key=lambda on: on.count)
+        if not on.lists
     }.values()
     mechanism = _nearest(found)
     told: dict[str, dict[str, dict[str, dict[int, Sequence[float]]]]] = {}
@@ -130,7 +133,8 @@ def show_sizes(found: AtSizes) -> None:
         named |= {name: [seen] for name, seen in on.yardsticks.items()}
         for name, seen in named.items():
             right = [_mean([getattr(s, share) for s in seen]) for share in _RIGHT]
-            begin = (on.kind, f"{on.nodes:,}", str(on.count), name, *right)
+            nodes = f"{on.nodes:,}{' (lists)' if on.lists else ''}"
+            begin = (on.kind, nodes, str(on.count), name, *right)
             for mechanism in seen[0].mechanisms or ("-",):
                 beside = [s.mechanisms[mechanism] for s in seen if mechanism in s.mechanisms]
                 numbers = [[getattr(b, name) for b in beside] for name in _TOLD]
@@ -138,8 +142,8 @@ def show_sizes(found: AtSizes) -> None:
     console.print(table)
     if any(on.on_lists for on in found.graphs):
         console.print(
-            f"\nGraphs of more than {MATRICES_UP_TO} nodes run as lists of edges: there predicted "
-            "pointers are decisions before they are fed back."
+            f"\nGraphs of more than {MATRICES_UP_TO} nodes run as lists of edges, smaller ones if "
+            "asked: there predicted pointers are decisions before they are fed back."
         )
     for on in found.graphs:
         if on.refused is not None:

@@ -23,6 +23,8 @@ from mechgap.training.train import Tell
 KINDS = ("er-sparse", "ws", "delaunay")
 COUNTS = {16: 32, 64: 32, 160: 32, 800: 8, 1600: 8}
 """How many graphs of each kind have so many nodes."""
+DECIDED = 64
+"""Of so many nodes they also run as lists of edges: what deciding predicted pointers changes."""
 
 
 def _path(results: Path, population: Population) -> Path:
@@ -41,9 +43,12 @@ def keep_sizes(population: Population, runs: Path, results: Path, tell: Tell) ->
         return
     for nodes, count in COUNTS.items():
         found = measure_sizes(run.folder, KINDS, [nodes], count=count, tell=tell)
+    found = measure_sizes(
+        run.folder, KINDS, [DECIDED], count=COUNTS[DECIDED], lists=True, tell=tell
+    )
     kept = kept_sizes(results, population)
     for on in () if kept is None else kept.graphs:
-        now = found.of(on.kind, on.nodes, on.count)
+        now = found.of(*on.key)
         found = found.with_(replace(now, seeds={**on.seeds, **now.seeds}))
     _path(results, population).parent.mkdir(parents=True, exist_ok=True)
     found.write(_path(results, population))
@@ -67,18 +72,21 @@ class AtSizesTable(TableOfRows):
             found = kept_sizes(results, row.population)
             if found is None:
                 why = missing(row.population, results, "looked at")
-                rows.append((row.label, why, *["-"] * (len(COUNTS) + 1)))
+                rows.append((row.label, why, *["-"] * (len(COUNTS) + 2)))
                 data.append({"row": row.label, "missing": why})
                 continue
             for kind in KINDS:
                 at = [found.of(kind, nodes, count) for nodes, count in COUNTS.items()]
+                at.append(found.of(kind, DECIDED, COUNTS[DECIDED], lists=True))
                 of_row, beside = _told(row, at)
                 seeds = str(max(len(on.seeds) for on in at))
                 rows.append((row.label, kind, *of_row, seeds))
                 rows.append((f"{row.label}, compiled", kind, *beside, "-"))
-                data.append({"row": row.label, "graphs": kind, "nodes": list(COUNTS),
+                nodes = [*COUNTS, f"{DECIDED}, decided"]
+                data.append({"row": row.label, "graphs": kind, "nodes": nodes,
                              "learned": of_row, "compiled": beside})  # fmt: skip
-        head = ("", "graphs", *(f"{nodes:,} nodes" for nodes in COUNTS), "seeds")
+        sizes = (f"{nodes:,} nodes" for nodes in COUNTS)
+        head = ("", "graphs", *sizes, f"{DECIDED} nodes, decided", "seeds")
         return Rendered(name, self.caption, head, rows, self.remarks, data)
 
     def drawn(self, results: Path) -> Figure | None:

@@ -411,14 +411,15 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 Row("bfs", BFS),
                 Row("bfs, taught bfs_parent's attention", BFS_SUPERVISED_PARENT),
                 Row("bellman_ford", BF),
+                Row("bellman_ford with edge information, taught", BF_TAUGHT),
             ),
             (
                 "Outputs / whole graphs that are right / agreement on updated nodes, in percent; "
                 "32 graphs of each kind and size, 8 of 800 nodes and more, `mechgap measure RUN "
                 "--graphs er-sparse,ws,delaunay --nodes 16,64,160,800,1600`. Above 256 nodes as "
                 "lists of edges, where predicted pointers are decisions before they are fed back. "
-                "Compiled: the "
-                "mechanism, for that size, in the first architecture that takes it.",
+                "Decided: the same graphs as lists (`--lists`). Compiled: the mechanism, for that "
+                "size, in the first architecture that takes it.",
             ),
         ),
         "correlations_elsewhere": CorrelationTable(
