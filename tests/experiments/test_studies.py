@@ -156,12 +156,15 @@ def test_sizes_are_kept_and_joined(tmp_path, monkeypatch):
     """Those of seeds whose networks are gone stay; what is known is not looked at again."""
     monkeypatch.setattr(sized, "KINDS", ("tree",))
     monkeypatch.setattr(sized, "COUNTS", {4: 2, 6: 2})
+    monkeypatch.setattr(sized, "DECIDED", 6)
     untrained_run(tmp_path / "runs" / "bfs", seeds=(0,))
     for population in (BFS, BF):  # the second has no run
         keep_sizes(population, tmp_path / "runs", tmp_path, lambda *_: None)
     kept = kept_sizes(tmp_path, BFS)
     assert kept is not None
-    assert [(on.nodes, [*on.seeds]) for on in kept.graphs] == [(4, ["0"]), (6, ["0"])]
+    assert [(on.nodes, on.lists, [*on.seeds]) for on in kept.graphs] == [
+        (4, False, ["0"]), (6, False, ["0"]), (6, True, ["0"])
+    ]  # fmt: skip
     other = {"7": kept.graphs[0].seeds["0"]}
     gone = kept.with_(replace(kept.graphs[0], seeds=other))
     gone.write(tmp_path / "sizes" / "bfs.json")
@@ -172,5 +175,5 @@ def test_sizes_are_kept_and_joined(tmp_path, monkeypatch):
     assert AT_SIZES.is_known(BFS, tmp_path)
     assert not AT_SIZES.is_known(BF, tmp_path)
     table = rendered(AtSizesTable("A table", ROWS), tmp_path)
-    assert table.rows[1] == ("bfs, compiled", "tree", *["100.0 / 100.0 / 100.0"] * 2, "-")
+    assert table.rows[1] == ("bfs, compiled", "tree", *["100.0 / 100.0 / 100.0"] * 3, "-")
     assert table.rows[2][1].startswith("not run")

@@ -30,13 +30,13 @@ def two_by_two(panels: Mapping[str, Mapping[str, Sequence[Point]]]) -> Figure:
         for axes, (title, networks) in zip(every.flat, panels.items(), strict=False):
             for who, (marker, colour) in MARKS.items():
                 x, y = ([100 * point[k] for point in networks.get(who, ())] for k in (0, 1))
-                axes.plot(x, y, marker, color=colour, ms=4, alpha=0.8, label=who, clip_on=False)
+                axes.plot(x, y, marker, color=colour, ms=4, alpha=0.8, label=who)
             for attends, computes in networks.get("untrained", ()):
                 axes.axvline(50 + 50 * attends, color="#8a94a0", lw=0.6, ls=":")
                 axes.axhline(50 + 50 * computes, color="#8a94a0", lw=0.6, ls=":")
             axes.set_title(title, fontsize=7)
-            axes.set_xlim(0, 102)
-            axes.set_ylim(0, 102)
+            axes.set_xlim(-2, 104)
+            axes.set_ylim(-2, 104)
         figure.supxlabel("attends like it: agreement on updated nodes (%)", fontsize=8)
         figure.supylabel("computes like it: follows (%)", fontsize=8)
         lines, labels = every.flat[0].get_legend_handles_labels()

@@ -10,6 +10,7 @@ from mechgap.experiments.replication.correlations import AlongTable, Correlation
 from mechgap.experiments.replication.counterexamples import CounterexampleTable
 from mechgap.experiments.replication.ends import EndsTable
 from mechgap.experiments.replication.failing import FailingTable
+from mechgap.experiments.replication.forming import FormingTable
 from mechgap.experiments.replication.hints import HintsTable
 from mechgap.experiments.replication.kinds import Row, Table
 from mechgap.experiments.replication.library import (
@@ -295,6 +296,18 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
             "Beyond the paper: the same on the official test graphs",
             (Row("bfs", BFS), Row("bellman_ford", BF), Row("dfs", DFS)),
             graphs="test",
+        ),
+        "forming": FormingTable(
+            "Beyond the paper: when does the mechanism form?",
+            (Row("bfs", BFS), Row("bellman_ford", BF)),
+            (
+                "1,000 sparse graphs of 32 nodes with long traces. Half way there: the median "
+                "seed's first look at which half of the way from an untrained network to its "
+                "largest value is done; looks are at few steps, so what is done at the first is "
+                "done by then. Largest: the median step at which the value is largest.",
+                "Faithful half: seeds that end with the smaller gap (tv), at the first look, "
+                "beside the others; p of a permutation test, not corrected.",
+            ),
         ),
         "parts": PartsTable(
             "Beyond the paper: what the gap is made of",

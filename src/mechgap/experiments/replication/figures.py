@@ -7,13 +7,10 @@ from types import MappingProxyType
 
 from mechgap.errors import InvalidInput
 from mechgap.experiments.gap import NODES
-from mechgap.experiments.replication.at_sizes import AtSizesTable
-from mechgap.experiments.replication.computing import TwoByTwoTable
-from mechgap.experiments.replication.kinds import Study
+from mechgap.experiments.replication.kinds import Drawn, Study
 from mechgap.experiments.replication.landscapes import LANDSCAPES
 from mechgap.experiments.replication.library import BF, BFS, DFS_SHORT, REGULARISED_BFS
 from mechgap.experiments.replication.populations import Population
-from mechgap.experiments.replication.sizes import SizesTable
 from mechgap.experiments.replication.tables import STABILITY_ROWS, TABLES
 from mechgap.measures.reference import compile_reference
 from mechgap.measures.results import load_results
@@ -97,10 +94,8 @@ def draw_paper_figures(runs: Path, results: Path, out: Path) -> list[Path]:
             drawn = drawings[figure.drawing]()
             written += save_in_both(drawn, out, figure.file(population))
     for name, table in TABLES.items():
-        shown = isinstance(table, SizesTable | TwoByTwoTable | AtSizesTable)
-        drawn = table.drawn(results) if shown else None
-        prefix = "sizes_" if isinstance(table, SizesTable) else ""
-        written += save_in_both(drawn, out, f"{prefix}{name}") if drawn is not None else []
+        drawn = table.drawn(results) if isinstance(table, Drawn) else None
+        written += save_in_both(drawn, out, name) if drawn is not None else []
     return written + _draw_stability(runs, out)
 
 

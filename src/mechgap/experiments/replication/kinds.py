@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from matplotlib.figure import Figure
+
 from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.numbers import KeptMeasures, load_numbers
 from mechgap.experiments.replication.populations import Population
@@ -68,6 +70,15 @@ class Table(Protocol):
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:
         """The table with the numbers that there are."""
+        ...
+
+
+@runtime_checkable
+class Drawn(Protocol):
+    """A table that can also be drawn."""
+
+    def drawn(self, results: Path) -> Figure | None:
+        """Its figure; None where there are no numbers yet."""
         ...
 
 

@@ -6,7 +6,9 @@ from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.teaching import LONG, by_hints, by_state
 from mechgap.measures.snapshot import STEPS
 
-BFS, BF = Population("bfs"), Population("bellman_ford")
+FROM_THE_START = (0, 50, 100, *STEPS)
+"""Attention agrees with the mechanism early: when, is not seen from step 250 on."""
+BFS, BF = (Population(task, snapshots=FROM_THE_START) for task in ("bfs", "bellman_ford"))
 DFS_STEPS = 2_000
 """Where DFS is not trained to the paper's end, which takes hours."""
 DFS = Population("dfs", seeds=2)

@@ -40,7 +40,10 @@ def replication_page(results: Path, figures: Path | None = None) -> str:
     judge = Judge.of(TABLES.values(), results)
     tables = [table.rendered(name, results, judge) for name, table in TABLES.items()]
     parts = [_INTRODUCTION, _summary(tables, judge), "## Tables\n"]
-    parts += [f"`mechgap reproduce {table.name}`\n\n{markdown(table)}" for table in tables]
+    for table in tables:
+        parts.append(f"`mechgap reproduce {table.name}`\n\n{markdown(table)}")
+        if figures is not None and (figures / f"{table.name}.png").exists():
+            parts.append(f"![{table.caption}]({figures.name}/{table.name}.png)\n")
     if figures is not None:
         parts.append(_figures(figures))
     return "\n".join(parts)
