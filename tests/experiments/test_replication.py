@@ -213,7 +213,7 @@ def shown_table(name: str, results: Path):
 def test_tables_in_every_format(measured, name):
     with_numbers, without = (shown_table(name, measured / f) for f in ("results", "nothing"))
     # Landscapes have files of their own, and so has what was seen along training.
-    elsewhere = {"landscapes", "along", "along_test", "ends", "forming", "sentences"}
+    elsewhere = {"landscapes", "along", "along_test", "ends", "sentences"}
     uses_it = BFS in TABLES[name].populations and name not in elsewhere
     for write in FORMATS.values():
         assert (write(with_numbers) != write(without)) == uses_it
