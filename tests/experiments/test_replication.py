@@ -22,6 +22,7 @@ from mechgap.experiments.replication import tables
 from mechgap.experiments.replication.accuracies import AccuracyTable
 from mechgap.experiments.replication.budget import Candidate, plan
 from mechgap.experiments.replication.figures import FIGURES, draw_paper_figures
+from mechgap.experiments.replication.findings import findings_page
 from mechgap.experiments.replication.joining import joined
 from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.keeping import keep_numbers
@@ -64,10 +65,13 @@ def mechgap(monkeypatch, capsys, tmp_path):
     return partial(call, monkeypatch, capsys, "reproduce")
 
 
-def test_the_page_in_the_docs_is_made_from_the_results(tmp_path):
-    made = replication_page(RESULTS, PROJECT / "docs" / "figures")
-    assert made == (PROJECT / "docs" / "replication.md").read_text()
-    assert replication_page(tmp_path) != made  # it does depend on them
+@pytest.mark.parametrize(
+    ("make", "name"), [(replication_page, "replication"), (findings_page, "findings")]
+)
+def test_pages_in_the_docs_are_made_from_the_results(make, name, tmp_path):
+    made = make(RESULTS, PROJECT / "docs" / "figures")
+    assert made == (PROJECT / "docs" / f"{name}.md").read_text()
+    assert "not run" in make(tmp_path, tmp_path)  # it does depend on them
 
 
 def test_every_number_of_the_paper_has_a_row():

@@ -13,13 +13,13 @@ from mechgap.cli.app import AsJson, RayAddress, app
 from mechgap.cli.watching import watched
 from mechgap.errors import InvalidInput, unknown
 
-_OTHER = ("all", "status", "figures", "page")
+_OTHER = ("all", "status", "figures", "page", "findings")
 
 
 @app.command()
 def reproduce(
     what: Annotated[
-        str, typer.Argument(help="A table of the paper, or all, status, figures, page.")
+        str, typer.Argument(help="A table of the paper, or all, status, figures, page, findings.")
     ] = "status",
     seeds: Annotated[
         int | None, typer.Option(help="Seeds of each population; if not given, what fits.")
@@ -35,7 +35,7 @@ def reproduce(
         "reproduction/results"
     ),
     out: Annotated[
-        Path | None, typer.Option(help="For `figures` and `page`: where to write.")
+        Path | None, typer.Option(help="For `figures`, `page` and `findings`: where to write.")
     ] = None,
     format: Annotated[str, typer.Option(help="text, markdown, latex or json.")] = "text",
     train: Annotated[
@@ -75,8 +75,10 @@ def reproduce(
     if what == "status":
         _show_status(seeds, runs, results, format)
         return
-    if what == "page":
-        _write_page(results, out or Path("replication.md"))
+    if what in ("page", "findings"):
+        _write_page(
+            what, results, out or Path("replication.md" if what == "page" else "findings.md")
+        )
         return
     shown = {
         name: table if steps is None else table.shortened(steps)
@@ -144,12 +146,13 @@ def _show_status(seeds: int | None, runs: Path, results: Path, format: str) -> N
     print(FORMATS[format](table))
 
 
-def _write_page(results: Path, out: Path) -> None:
+def _write_page(what: str, results: Path, out: Path) -> None:
+    from mechgap.experiments.replication.findings import findings_page
     from mechgap.experiments.replication.page import replication_page
 
-    folder = out.parent / "figures"
+    make = replication_page if what == "page" else findings_page
     try:
-        out.write_text(replication_page(results, folder if folder.is_dir() else None))
+        out.write_text(make(results, out.parent / "figures"))
     except OSError as error:
         raise InvalidInput(f"cannot write '{out}': {error}") from error
     print(f"written: {out}")

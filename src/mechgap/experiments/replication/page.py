@@ -37,6 +37,7 @@ another network of the same population.
 
 def replication_page(results: Path, figures: Path | None = None) -> str:
     """The page; with the drawings in a folder beside it, if there is one."""
+    figures = figures if figures is not None and figures.is_dir() else None
     judge = Judge.of(TABLES.values(), results)
     tables = [table.rendered(name, results, judge) for name, table in TABLES.items()]
     parts = [_INTRODUCTION, _summary(tables, judge), "## Tables\n"]
@@ -50,12 +51,12 @@ def replication_page(results: Path, figures: Path | None = None) -> str:
 
 
 VERDICTS = ("differs", "equivalent", "cannot tell")
+_SHORT, _NOT_RUN = "trained for fewer steps than the paper's", "not run"
 
 
-def _summary(tables: Sequence[Rendered], judge: Judge) -> str:
-    """Which rows differ, are equivalent, cannot tell, or wait."""
-    short, not_run = "trained for fewer steps than the paper's", "not run"
-    found: dict[str, list[str]] = {kind: [] for kind in (*VERDICTS, short, not_run)}
+def by_verdict(tables: Sequence[Rendered]) -> dict[str, list[str]]:
+    """The rows that the paper prints: which differ, are equivalent, cannot tell, or wait."""
+    found: dict[str, list[str]] = {kind: [] for kind in (*VERDICTS, _SHORT, _NOT_RUN)}
     told: set[str] = set()
     for table in tables:
         for row in table.data:
@@ -67,16 +68,21 @@ def _summary(tables: Sequence[Rendered], judge: Judge) -> str:
             told.add(what)
             name = f"{table.name}: {row['row']}"
             if row["ours"] is None:
-                found[not_run].append(name)
+                found[_NOT_RUN].append(name)
             elif row["verdict"] is None:
-                found[short].append(name)
+                found[_SHORT].append(name)
             else:
                 kind = next(kind for kind in VERDICTS if row["verdict"].startswith(kind))
                 found[kind].append(name)
+    return found
+
+
+def _summary(tables: Sequence[Rendered], judge: Judge) -> str:
+    """The verdicts, with the rows of each."""
     lines = ["## In short\n", f"{len(judge.adjusted)} tests, corrected together.\n"]
     lines += [
         f"- **{kind}** ({len(names)}): {'; '.join(names)}."
-        for kind, names in found.items()
+        for kind, names in by_verdict(tables).items()
         if names
     ]
     return "\n".join(lines) + "\n"

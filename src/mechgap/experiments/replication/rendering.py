@@ -45,11 +45,15 @@ def text(table: Rendered) -> str:
 
 def markdown(table: Rendered) -> str:
     """For a page."""
-    lines = [f"### {table.caption}", "", _bars(table.head), "|" + "---|" * len(table.head)]
-    lines += [_bars(row) for row in table.rows]
+    lines = [f"### {table.caption}\n", markdown_rows(table.head, table.rows)]
     if table.remarks:
-        lines += ["", *(f"- {remark}" for remark in table.remarks)]
-    return "\n".join(lines) + "\n"
+        lines += [*(f"- {remark}" for remark in table.remarks), ""]
+    return "\n".join(lines)
+
+
+def markdown_rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Head and rows alone."""
+    return "\n".join([_bars(head), "|" + "---|" * len(head), *map(_bars, rows)]) + "\n"
 
 
 def _bars(cells: Sequence[str]) -> str:
