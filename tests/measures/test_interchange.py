@@ -13,6 +13,7 @@ from mechgap.calls import measure
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
+from mechgap.measures.data import make_data
 from mechgap.measures.interchange import measure as measuring
 from mechgap.measures.interchange.agreement import agreement, at_moment, interchanged
 from mechgap.measures.interchange.alignment import (
@@ -23,11 +24,13 @@ from mechgap.measures.interchange.alignment import (
 )
 from mechgap.measures.interchange.cases import Cases, draw_cases, moments_of
 from mechgap.measures.interchange.measure import interchange
+from mechgap.measures.interchange.reading import FIRSTS, FIT_NODES, Readable
 from mechgap.measures.results import load_results
 from mechgap.measures.run import measure_interchange
 from mechgap.network.network import Network, unroll
 from mechgap.programs.library import LIBRARY
 from mechgap.programs.posing import posed
+from mechgap.tasks.sampling import sample
 from mechgap.training.train import Stopped
 from untrained_runs import untrained_run
 
@@ -68,9 +71,9 @@ def some(name, variable, wanted=CASES, seed=1) -> Cases:
 
 
 @cache
-def compiled(name, target, hidden_size=128):
+def compiled(name, target, hidden_size=128, nodes=NODES):
     program = LIBRARY[name]
-    domain = Domain.regular(program, NODES)
+    domain = Domain.regular(program, nodes)
     return compile_program(program, TARGETS[target], domain, hidden_size=hidden_size)
 
 
@@ -206,3 +209,46 @@ def test_a_network_without_the_programs_phases_is_refused():
     network = Network.initial("dfs", jax.random.key(0))
     with pytest.raises(InvalidInput, match="dfs selects 3 times"):
         interchange(network, LIBRARY["dfs"])
+
+
+@pytest.mark.parametrize("name", ["bfs", "bellman_ford", "dfs", "dijkstra"])
+def test_compiled_networks_are_read_rightly(name):
+    """Whatever the layout says that the hidden state carries is read off it at every moment."""
+    found, program = compiled(name, TARGET[name], nodes=FIT_NODES), LIBRARY[name]
+    batch = sample(
+        program.task, jax.random.key(5), batch_size=8, nodes=NODES, random_pos=False
+    ).trim()
+    test = make_data("test", batch, [program])
+    readable = Readable(found.network, test.truths[0], test)
+    read = 0
+    for variable in program.components:
+        units = np.flatnonzero(np.diag(layout_part(found, variable)))
+        if units.size:
+            reading = readable.read(variable, jnp.eye(found.network.config.hidden_size)[:, units])
+            assert (reading.right, reading.wrong_nodes) == (1.0, 0), variable
+            read += 1
+    assert read > 1
+
+
+def _broken(network):
+    """Parameters shuffled within each array: an answer is no longer computed."""
+    leaves, tree = jax.tree.flatten(eqx.filter(network, eqx.is_inexact_array))
+    keys = jax.random.split(jax.random.key(1), len(leaves))
+    mixed = [
+        jax.random.permutation(key, leaf.ravel()).reshape(leaf.shape)
+        for key, leaf in zip(keys, leaves, strict=True)
+    ]
+    return eqx.combine(jax.tree.unflatten(tree, mixed), network)
+
+
+def test_what_is_wrong_first():
+    """A network whose state is spoiled is wrong there no later than in what it says of it."""
+    found, program = compiled("bfs", "stock"), LIBRARY["bfs"]
+    batch = sample("bfs", jax.random.key(5), batch_size=8, nodes=NODES, random_pos=False).trim()
+    test = make_data("test", batch, [program])
+    readable = Readable(_broken(found.network), test.truths[0], test)
+    units = np.flatnonzero(np.diag(layout_part(found, "visit")))
+    reading = readable.read("visit", jnp.eye(found.network.config.hidden_size)[:, units])
+    assert reading.wrong_nodes
+    assert set(reading.first) == set(FIRSTS)
+    assert sum(reading.first.values()) == pytest.approx(1)

@@ -58,10 +58,8 @@ def failing(data: Data, truth: GroundTruth, trace: Trace) -> Failing:
     Attention counts where the network passes as many messages as the mechanism has phases, else
     its hints alone.
     """
-    wrong = ~np.asarray(right_nodes(data.batch, trace.outputs))
-    attention, hint = _attention_wrong(data, truth, trace), _hint_wrong(data, truth, trace)
-    never = data.batch.steps
-    at, ht = _first(attention, never), _first(hint, never)
+    wrong, never = wrong_nodes(data, trace), data.batch.steps
+    at, ht = first_mistakes(data, truth, trace)
     mistake = np.minimum(at, ht)
     order = [(at < ht), (ht < at), (at == ht) & (at < never), (mistake == never)]
     count = max(1, int(wrong.sum()))
@@ -77,6 +75,23 @@ def failing(data: Data, truth: GroundTruth, trace: Trace) -> Failing:
             for name, kind in _kinds(data, truth).items()
         },
     )
+
+
+def wrong_nodes(data: Data, trace: Trace) -> Nodes:
+    """The nodes that are answered wrongly."""
+    return ~np.asarray(right_nodes(data.batch, trace.outputs))
+
+
+def first_mistakes(
+    data: Data, truth: GroundTruth, trace: Trace
+) -> tuple[Int[np.ndarray, "batch nodes"], Int[np.ndarray, "batch nodes"]]:
+    """The first step in which each node's attention is wrong, and that in which a hint of it is.
+
+    Where neither ever is: as many steps as there are.
+    """
+    never = data.batch.steps
+    attention, hint = _attention_wrong(data, truth, trace), _hint_wrong(data, truth, trace)
+    return _first(attention, never), _first(hint, never)
 
 
 def _first(wrong: Bool[np.ndarray, "steps batch nodes"], never: int) -> Int[np.ndarray, "..."]:

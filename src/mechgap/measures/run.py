@@ -9,6 +9,7 @@ import numpy as np
 
 from mechgap.compiler.compile import Compiled
 from mechgap.errors import InvalidInput, unknown
+from mechgap.measures.data import make_data
 from mechgap.measures.elsewhere import Elsewhere
 from mechgap.measures.external import Margins
 from mechgap.measures.interchange.measure import (
@@ -23,7 +24,7 @@ from mechgap.measures.reference import compile_reference
 from mechgap.measures.results import NetworkMeasures, Results, load_results, save_results
 from mechgap.measures.workers import Workers, this_process
 from mechgap.network.network import Network
-from mechgap.training.population import initial
+from mechgap.training.population import initial, test_graphs
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import Store
 from mechgap.training.train import Tell
@@ -149,8 +150,9 @@ class Interchanging:
         _, network = job
         if isinstance(network, Compiled):
             return {network.program.name: compiled_interchange(network)}
+        test = make_data("test", test_graphs(self.recipe), self.recipe.mechanisms)
         return {
-            program.name: interchange(network, program, self.dimensions)
+            program.name: interchange(network, program, self.dimensions, test=test)
             for program in self.recipe.mechanisms
         }
 

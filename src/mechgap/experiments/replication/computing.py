@@ -26,7 +26,7 @@ from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.interchange.measure import Carried
 from mechgap.measures.run import measure_interchange
-from mechgap.report.interchange import cells, score_beside
+from mechgap.report.interchange import COLUMNS, cells, score_beside
 from mechgap.report.measures import percent
 from mechgap.report.two_by_two import Point, two_by_two
 from mechgap.training.train import Tell
@@ -60,9 +60,7 @@ class InterchangeTable(TableOfRows):
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """A row for each variable of each mechanism, with the means of the seeds."""
-        head = ("", "variable", "directions", "outputs follow", "next hints follow",
-                "outputs, 64 nodes", "random directions", "of another node", "whole state",
-                *YARDSTICKS, "seeds")  # fmt: skip
+        head = ("", "variable", *COLUMNS, *YARDSTICKS, "seeds")
         rows, data = [], []
         for row in self.rows:
             measures = measures_of(results, row.population)

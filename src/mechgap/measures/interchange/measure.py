@@ -5,7 +5,7 @@ chosen on other such graphs; what is told is counted on others still, and on gra
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import mean
 from typing import ClassVar, NamedTuple
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 
 from mechgap.compiler.compile import Compiled
 from mechgap.errors import InvalidInput
+from mechgap.measures.data import Data
 from mechgap.measures.interchange.agreement import Agreement, Moment, agreement, at_moment
 from mechgap.measures.interchange.alignment import (
     Part,
@@ -25,6 +26,7 @@ from mechgap.measures.interchange.alignment import (
     random_directions,
 )
 from mechgap.measures.interchange.cases import Cases, draw_cases
+from mechgap.measures.interchange.reading import Readable, Reading
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
 from mechgap.programs.posing import posed
@@ -56,6 +58,8 @@ class Carried:
     """With the same subspace, put in from another node of the source run."""
     whole: Agreement
     """With the whole hidden state of the node."""
+    reading: Reading | None = None
+    """What these directions say on the test graphs; None where there are none to read."""
 
     ALSO_TOLD: ClassVar = ("score",)
 
@@ -134,7 +138,11 @@ def check(program: Program, config: NetworkConfig, dimensions: Sequence[int]) ->
 
 
 def interchange(
-    network: Network, program: Program, dimensions: Sequence[int] | None = None, seed: int = 0
+    network: Network,
+    program: Program,
+    dimensions: Sequence[int] | None = None,
+    seed: int = 0,
+    test: Data | None = None,
 ) -> Interchange:
     """Search for what carries each variable of a program in a network, and count what follows.
 
@@ -143,6 +151,7 @@ def interchange(
         program: With as many phases as the network has message-passing steps.
         dimensions: To choose from; up to 32 if not given.
         seed: Of the search.
+        test: Graphs on which each variable is read off what carries it.
 
     Raises:
         InvalidInput: the two do not fit.
@@ -150,6 +159,7 @@ def interchange(
     hidden = network.config.hidden_size
     sizes = tuple(k for k in DIMENSIONS if k <= hidden) if dimensions is None else tuple(dimensions)
     check(program, network.config, sizes)
+    readable = None if test is None else _readable(network, program, test)
     found = {}
     for number, (variable, sets) in enumerate(sets_of(program).items()):
         key = jax.random.fold_in(jax.random.key(seed), number)
@@ -163,8 +173,17 @@ def interchange(
         chosen = min(k for k, value in curve.items() if value >= max(curve.values()) - NEAR)
         anyhow = part_of(random_directions(jax.random.fold_in(key, 1), hidden, max(sizes)), chosen)
         part = part_of(directions, chosen)
-        found[variable] = _carried(network, sets, part, anyhow, curve, chosen)
+        carried = _carried(network, sets, part, anyhow, curve, chosen)
+        if readable is not None and chosen:
+            reading = readable.read(variable, directions[:, :chosen])
+            carried = replace(carried, reading=reading)
+        found[variable] = carried
     return Interchange(found, _without_cases(program))
+
+
+def _readable(network: Network, program: Program, test: Data) -> Readable:
+    truth = next(truth for truth in test.truths if truth.mechanism == program.name)
+    return Readable(network, truth, test)
 
 
 def compiled_interchange(compiled: Compiled) -> Interchange:
