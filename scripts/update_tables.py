@@ -111,6 +111,24 @@ def attacked() -> str:
     return "\n".join([*rows, "", random]) + "\n"
 
 
+def attacked_at_size() -> str:
+    """How certificates stood up to an attack on large graphs."""
+    rows = results("attack_large")["rows"]
+    lines = [
+        "| program | target | families | graphs | inside | missed inside | missed outside |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in dict.fromkeys(row["program"] for row in rows):
+        of_it = [row for row in rows if row["program"] == name]
+        counts = [
+            f"{sum(row[key] for row in of_it):,}"
+            for key in ("graphs", "inside", "missed_inside", "missed_outside")
+        ]
+        families = ", ".join(row["family"] for row in of_it)
+        lines.append(f"| {name} | {of_it[0]['target']} | {families} | {' | '.join(counts)} |")
+    return "\n".join(lines) + "\n"
+
+
 def training() -> str:
     """Training speed beside dm-clrs."""
     rows = [
@@ -459,6 +477,7 @@ TABLES = {
     (LARGE, "at-sizes"): partial(of_replication, "at_sizes"),
     (LARGE, "largest"): largest,
     (LARGE, "at-size"): at_size,
+    (LARGE, "attack"): attacked_at_size,
     (LARGE, "on-lists"): on_lists,
     (LARGE, "to-the-end"): to_the_end,
     (LARGE, "many-machines"): on_many_machines,

@@ -63,8 +63,16 @@ def test_measures_are_those_of_this_process(tmp_path):
     assert (there / "measures.json").read_bytes() == (here / "measures.json").read_bytes()
 
 
-def test_an_engine_that_is_none(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("asked", "why"), [
+    (["--engine", "cloud"], "unknown engine 'cloud'"),
+    (["--engine", "ray", "--ray-address", "nowhere"], "HOST:PORT"),
+    (["--engine", "ray", "--ray-address", "127.0.0.1:1"], "no Ray cluster at '127.0.0.1:1'"),
+])  # fmt: skip
+def test_a_cluster_that_is_none(asked, why, tmp_path, monkeypatch, capsys):
     run = untrained_run(tmp_path / "run")
-    said = call(monkeypatch, capsys, "measure", run, "--engine", "cloud")
-    assert (said.returncode, len(said.stderr.strip().splitlines())) == (2, 1)
-    assert "engine" in said.stderr
+    asked = ["measure", run, "--graphs", "tree", "--nodes", "4,5", *asked]
+    said = call(monkeypatch, capsys, *asked)
+    assert said.returncode == 2
+    assert why in said.stderr
+    assert said.stderr.strip().splitlines()[-1].startswith("mechgap: ")
+    assert not (run / FILE).exists()
