@@ -24,7 +24,7 @@ from mechgap.measures.interchange.alignment import (
 )
 from mechgap.measures.interchange.cases import Cases, draw_cases, moments_of
 from mechgap.measures.interchange.measure import interchange
-from mechgap.measures.interchange.reading import FIRSTS, FIT_NODES, Readable
+from mechgap.measures.interchange.reading import FIRSTS, FIT_NODES, READABLE, Readable
 from mechgap.measures.results import load_results
 from mechgap.measures.run import measure_interchange
 from mechgap.network.network import Network, unroll
@@ -241,14 +241,18 @@ def _broken(network):
     return eqx.combine(jax.tree.unflatten(tree, mixed), network)
 
 
-def test_what_is_wrong_first():
+def test_what_is_wrong_first(monkeypatch):
     """A network whose state is spoiled is wrong there no later than in what it says of it."""
     found, program = compiled("bfs", "stock"), LIBRARY["bfs"]
     batch = sample("bfs", jax.random.key(5), batch_size=8, nodes=NODES, random_pos=False).trim()
     test = make_data("test", batch, [program])
     readable = Readable(_broken(found.network), test.truths[0], test)
     units = np.flatnonzero(np.diag(layout_part(found, "visit")))
-    reading = readable.read("visit", jnp.eye(found.network.config.hidden_size)[:, units])
-    assert reading.wrong_nodes
+    directions = jnp.eye(found.network.config.hidden_size)[:, units]
+    unread = readable.read("visit", directions)
+    assert unread.wrong_nodes
+    assert (unread.right < READABLE) == (unread.first == {})
+    monkeypatch.setattr("mechgap.measures.interchange.reading.READABLE", 0.0)
+    reading = readable.read("visit", directions)
     assert set(reading.first) == set(FIRSTS)
     assert sum(reading.first.values()) == pytest.approx(1)

@@ -29,6 +29,8 @@ from mechgap.tasks.sampling import sample
 FIT_GRAPHS, FIT_NODES = 64, 16
 NUMBER = 0.05
 """Off by less, a number is read rightly."""
+READABLE = 0.9
+"""What is read rightly less often says nothing of where it goes wrong."""
 SAME = 1e-9
 """Positions that are nearer to each other are those of one node."""
 FIRSTS = ("before", "together", "after", "never")
@@ -44,7 +46,8 @@ class Reading:
     wrong_nodes: int
     """Nodes that are answered wrongly."""
     first: Mapping[str, float]
-    """Of these, when the state is first wrong; see `FIRSTS`. Empty where none is."""
+    """Of these, when the state is first wrong; see `FIRSTS`. Empty where none is, or where the
+    variable is not `READABLE`."""
 
 
 class Readable:
@@ -75,11 +78,9 @@ class Readable:
         wrong = _wrong(component, said, test.values, self._test.positions) & test.counted
         steps = np.where(wrong, test.steps[:, None, None], self._test.steps)
         state = steps.min(axis=0, initial=self._test.steps)
-        return Reading(
-            right=1 - float(wrong.sum() / max(1, np.broadcast_to(test.counted, wrong.shape).sum())),
-            wrong_nodes=int(self._wrong.sum()),
-            first=_first(state, self._mistake, self._wrong, self._test.steps),
-        )
+        right = 1 - float(wrong.sum() / max(1, np.broadcast_to(test.counted, wrong.shape).sum()))
+        first = _first(state, self._mistake, self._wrong, self._test.steps)
+        return Reading(right, int(self._wrong.sum()), first if right >= READABLE else {})
 
 
 def _first(
