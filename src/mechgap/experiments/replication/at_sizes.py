@@ -100,7 +100,7 @@ class AtSizesTable(TableOfRows):
                     seeds = max(map(len, named[LEARNED].values()))
                     of_kind[f"{row.label} ({seeds} seeds)"] = named[LEARNED]
                     if "compiled" in named:
-                        of_kind[f"{row.label}, compiled"] = named["compiled"]
+                        of_kind[f"{row.population.task}, compiled"] = named["compiled"]
         return over_sizes(told) if told else None
 
 
