@@ -10,7 +10,7 @@ from mechgap.report.style import SERIES, STYLE
 Point = tuple[float, float]
 """Agreement on updated nodes, and the share of interchanges that follow."""
 MARKS = {"learned": ("o", SERIES[0]), "compiled": ("s", SERIES[1]), "untrained": ("x", "#5b6672")}
-ACROSS = 4
+ACROSS = 3
 """Panels in a row."""
 
 
@@ -27,6 +27,8 @@ def two_by_two(panels: Mapping[str, Mapping[str, Sequence[Point]]]) -> Figure:
         every = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
         for axes in every.flat[len(panels) :]:
             axes.set_visible(False)
+        for axes in every.flat[max(0, len(panels) - across) : len(panels)]:
+            axes.tick_params(labelbottom=True)  # nothing stands below
         for axes, (title, networks) in zip(every.flat, panels.items(), strict=False):
             for who, (marker, colour) in MARKS.items():
                 x, y = ([100 * point[k] for point in networks.get(who, ())] for k in (0, 1))

@@ -117,7 +117,7 @@ class TwoByTwoTable(TableOfRows):
     def drawn(self, results: Path) -> Figure | None:
         """Every network as a point, a panel for each population; None where nothing is known."""
         panels = {
-            f"{row.label}: {mechanism}": points
+            f"{row.label}\nbeside {mechanism}": points
             for row in self.rows
             for mechanism, points in _points(row, results).items()
         }
