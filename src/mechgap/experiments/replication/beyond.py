@@ -303,8 +303,9 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
             (
                 "1,000 sparse graphs of 32 nodes with long traces. Half way there: the median "
                 "seed's first look at which half of the way from an untrained network to its "
-                "largest value is done; looks are at few steps, so what is done at the first is "
-                "done by then. Largest: the median step at which the value is largest.",
+                "largest value is done, of the seeds that were looked at earliest; looks are at "
+                "few steps, so what is done at one is done by then. First look: the first that all "
+                "seeds have. Largest: the median step at which the value is largest.",
                 "Faithful half: seeds that end with the smaller gap (tv), at the first look, "
                 "beside the others; p of a permutation test, not corrected.",
             ),

@@ -61,11 +61,14 @@ class FormingTable(TableOfRows):
 class _Numbers:
     untrained: float | None
     first: float
+    """At the first step at which all seeds were looked at."""
     first_step: int
     last: float
     half_way: int
     """The median seed's first look at which half of the way from the untrained network to its
     largest value is done."""
+    early: int
+    """Of so many seeds: those that were looked at earliest."""
     largest_at: int
     faithful: float | None
     """At the first look, of the half of the seeds that end with the smaller gap."""
@@ -77,15 +80,18 @@ class _Numbers:
     @staticmethod
     def of(courses: Sequence[Course], measure: str, untrained: float | None) -> "_Numbers":
         values = [course.values[measure] for course in courses]
-        first_step = min(min(each) for each in values)
-        firsts = [each[min(each)] for each in values]
-        halves = _halves(courses, measure)
+        first_step = min(set.intersection(*(set(each) for each in values)))
+        firsts = [each[first_step] for each in values]
+        begins = min(min(each) for each in values)
+        early = [each for each in values if min(each) == begins]
+        halves = _halves(courses, measure, first_step)
         return _Numbers(
             untrained=untrained,
             first=sum(firsts) / len(firsts),
             first_step=first_step,
             last=sum(each[max(each)] for each in values) / len(values),
-            half_way=int(median(_half_way(each, untrained or 0.0) for each in values)),
+            half_way=int(median(_half_way(each, untrained or 0.0) for each in early)),
+            early=len(early),
             largest_at=int(median(max(each, key=each.__getitem__) for each in values)),
             faithful=sum(halves[0]) / len(halves[0]) if halves else None,
             other=sum(halves[1]) / len(halves[1]) if halves else None,
@@ -102,7 +108,7 @@ class _Numbers:
             percent(self.untrained),
             f"{percent(self.first)} at {self.first_step:,}",
             percent(self.last),
-            f"{self.half_way:,}",
+            f"{self.half_way:,} ({self.early} seeds)",
             f"{self.largest_at:,}",
             percent(self.faithful),
             percent(self.other),
@@ -150,12 +156,12 @@ def _half_way(values: Mapping[int, float], begin: float) -> int:
 
 
 def _halves(
-    courses: Sequence[Course], measure: str
+    courses: Sequence[Course], measure: str, step: int
 ) -> tuple[Sequence[float], Sequence[float]] | None:
-    """The first look's values of the seeds that end with the smaller gap, and of the others."""
+    """The values at a step of the seeds that end with the smaller gap, and of the others."""
     ended = [course for course in courses if "tv" in course.values]
     if len(ended) < 4 or len(ended) < len(courses):
         return None
     order = sorted(ended, key=lambda c: -c.values["tv"][max(c.values["tv"])])
-    first = [course.values[measure][min(course.values[measure])] for course in order]
-    return first[: len(first) // 2], first[len(first) // 2 :]
+    there = [course.values[measure][step] for course in order]
+    return there[: len(there) // 2], there[len(there) // 2 :]
