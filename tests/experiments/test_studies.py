@@ -175,5 +175,6 @@ def test_sizes_are_kept_and_joined(tmp_path, monkeypatch):
     assert AT_SIZES.is_known(BFS, tmp_path)
     assert not AT_SIZES.is_known(BF, tmp_path)
     table = rendered(AtSizesTable("A table", ROWS), tmp_path)
-    assert table.rows[1] == ("bfs, compiled", "tree", *["100.0 / 100.0 / 100.0"] * 3, "-")
+    assert table.rows[1] == ("bfs, compiled", "tree", *["100.0 / 100.0 / 100.0"] * 2, "-", "-")
+    assert table.rows[0][4].endswith("(1 seed)")
     assert table.rows[2][1].startswith("not run")

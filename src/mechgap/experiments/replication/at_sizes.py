@@ -77,16 +77,17 @@ class AtSizesTable(TableOfRows):
                 continue
             for kind in KINDS:
                 at = [found.of(kind, nodes, count) for nodes, count in COUNTS.items()]
-                at.append(found.of(kind, DECIDED, COUNTS[DECIDED], lists=True))
+                decided = found.of(kind, DECIDED, COUNTS[DECIDED], lists=True)
                 of_row, beside = _told(row, at)
+                changes = _decided(row, found.of(kind, DECIDED, COUNTS[DECIDED]), decided)
                 seeds = str(max(len(on.seeds) for on in at))
-                rows.append((row.label, kind, *of_row, seeds))
-                rows.append((f"{row.label}, compiled", kind, *beside, "-"))
-                nodes = [*COUNTS, f"{DECIDED}, decided"]
-                data.append({"row": row.label, "graphs": kind, "nodes": nodes,
-                             "learned": of_row, "compiled": beside})  # fmt: skip
+                rows.append((row.label, kind, *of_row, changes, seeds))
+                rows.append((f"{row.label}, compiled", kind, *beside, "-", "-"))
+                data.append({"row": row.label, "graphs": kind, "nodes": list(COUNTS),
+                             "learned": of_row, "compiled": beside, "decided": changes,
+                             "decided_seeds": len(decided.seeds)})  # fmt: skip
         sizes = (f"{nodes:,} nodes" for nodes in COUNTS)
-        head = ("", "graphs", *sizes, f"{DECIDED} nodes, decided", "seeds")
+        head = ("", "graphs", *sizes, f"{DECIDED} nodes: decided, less soft", "seeds")
         return Rendered(name, self.caption, head, rows, self.remarks, data)
 
     def drawn(self, results: Path) -> Figure | None:
@@ -113,10 +114,29 @@ def _told(row: Row, at: Sequence[OnGraphs]) -> tuple[list[str], list[str]]:
     return learned, [_text([each] if each else [], first) for each in compiled]
 
 
+def _decided(row: Row, soft: OnGraphs, decided: OnGraphs) -> str:
+    """What deciding pointers changes in networks that were looked at both ways, in points."""
+    both = [seed for seed in decided.seeds if seed in soft.seeds]
+    if not both:
+        return "-"
+    recipe = row.population.recipe
+    mechanism = (recipe.mechanism or recipe.mechanisms[0]).name
+    means = [_means([on.seeds[seed] for seed in both], mechanism) for on in (soft, decided)]
+    changes = [None if a is None or b is None else b - a for a, b in zip(*means, strict=True)]
+    told = " / ".join("-" if change is None else f"{100 * change:+.1f}" for change in changes)
+    return f"{told} ({len(both)} seed{'s' * (len(both) != 1)})"
+
+
 def _text(seen: Sequence[SeenRun], mechanism: str) -> str:
     """Outputs / whole graphs / agreement, in percent."""
     if not seen:
         return "-"
+    means = _means(seen, mechanism)
+    return " / ".join("-" if value is None else f"{100 * value:.1f}" for value in means)
+
+
+def _means(seen: Sequence[SeenRun], mechanism: str) -> list[float | None]:
+    """Of outputs, whole graphs and agreement; None where nothing is known."""
     beside = [each.mechanisms.get(mechanism) for each in seen]
     numbers = (
         [each.accuracy for each in seen],
@@ -124,4 +144,4 @@ def _text(seen: Sequence[SeenRun], mechanism: str) -> str:
         [None if each is None else each.agreement for each in beside],
     )
     known = [[value for value in values if value is not None] for values in numbers]
-    return " / ".join(f"{100 * mean(values):.1f}" if values else "-" for values in known)
+    return [mean(values) if values else None for values in known]

@@ -443,8 +443,8 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 "32 graphs of each kind and size, 8 of 800 nodes and more, `mechgap measure RUN "
                 "--graphs er-sparse,ws,delaunay --nodes 16,64,160,800,1600`. Above 256 nodes as "
                 "lists of edges, where predicted pointers are decisions before they are fed back. "
-                "Decided: the same graphs as lists (`--lists`). Compiled: the mechanism, for that "
-                "size, in the first architecture that takes it.",
+                "Decided: the same graphs and seeds as lists (`--lists`), in points. Compiled: the "
+                "mechanism, for that size, in the first architecture that takes it.",
             ),
         ),
         "correlations_elsewhere": CorrelationTable(
