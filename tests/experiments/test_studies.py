@@ -112,7 +112,7 @@ def test_seeds_stand_in_the_quarter_that_they_are_in(kept):
     assert row["seeds"] == "3"
     figure = table.drawn(kept)
     assert figure is not None
-    assert [axes.get_title() for axes in figure.axes] == ["bfs: bfs"]
+    assert [axes.get_title() for axes in figure.axes] == ["bfs\nbeside bfs"]
     assert table.drawn(kept / "nothing") is None
 
 

@@ -11,6 +11,7 @@ from mechgap import calls
 from mechgap.errors import InvalidInput
 from mechgap.measures.at_sizes import FILE
 from mechgap.measures.workers import make_workers
+from mechgap.training.cluster import connected
 from untrained_runs import untrained_run
 
 SIZES: dict[str, Any] = {"kinds": ["tree"], "sizes": [5], "count": 1}
@@ -19,10 +20,9 @@ SIZES: dict[str, Any] = {"kinds": ["tree"], "sizes": [5], "count": 1}
 @pytest.fixture(scope="module")
 def cluster():
     """One Ray for all tests here: it takes seconds to start."""
-    ray = pytest.importorskip("ray")
-    ray.init(num_cpus=2, log_to_driver=False, configure_logging=False, include_dashboard=False)
-    yield make_workers("ray")
-    ray.shutdown()
+    pytest.importorskip("ray")
+    with connected(None):
+        yield make_workers("ray")
 
 
 def test_workers_that_die_or_refuse(cluster, tmp_path):

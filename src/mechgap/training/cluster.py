@@ -2,6 +2,7 @@
 needed."""
 
 import socket
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -40,7 +41,10 @@ def connected(address: str | None) -> Iterator[Any]:
     started = not ray.is_initialized()
     if started:
         try:
-            ray.init(address=address, log_to_driver=False, configure_logging=False)
+            with warnings.catch_warnings():
+                # JAX warns of forks; what Ray forks becomes another program at once.
+                warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+                ray.init(address=address, log_to_driver=False, configure_logging=False)
         except (ConnectionError, ValueError) as error:
             raise _nobody(address, error) from error
     try:
