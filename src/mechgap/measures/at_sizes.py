@@ -185,9 +185,7 @@ def measure_sizes(
                 return initial(recipe, jnp.int32(0)).network
             return store.network(int(name), which)
 
-        jobs = (
-            Look(OnGraphs(*on.key[:3], lists=on.lists), name, network(name)) for on, name in asked
-        )
+        jobs = (Look(on, name, network(name)) for on, name in asked)
         tell("networks", 0, len(asked))
         for done, (look, seen) in enumerate(workers(Looking(recipe), jobs), 1):
             found = found.with_(found.of(*look.on.key).having(look.name, seen))
