@@ -90,12 +90,7 @@ def decompile(
     errors = {}
     for which, each in data.items():
         seen = [phase.seen[which] for phase in found]
-        soft = forced_to(
-            [phase.soft.attention(w) for phase, w in zip(found, seen, strict=True)],
-            network,
-            each,
-            seen,
-        )
+        soft = forced_to([phase.attends_softly[which] for phase in found], network, each, seen)
         chosen = [phase.chosen(w) for phase, w in zip(found, seen, strict=True)]
         gently = [phase.softly(w) for phase, w in zip(found, seen, strict=True)]
         proved[which] = forced(network, each, traces[which], seen, chosen, gently, soft)
@@ -168,6 +163,11 @@ class _Phase:
     def soft(self) -> SoftForm:
         return self.path[-1] if self.path else SoftForm()
 
+    @cached_property
+    def attends_softly(self) -> Mapping[str, Attention]:
+        """What the soft form says of the graphs that it was not fitted to."""
+        return {which: self.soft.attention(self.seen[which]) for which in (HELD_OUT, TEST)}
+
     def chosen(self, watched: Watched) -> Attention:
         return _one_hot(self.rule.senders(watched.scenes))
 
@@ -190,8 +190,8 @@ def _told(phases: Sequence[_Phase], data: Data) -> tuple[PhaseFound, ...]:
 def _phase_told(phase: _Phase, number: int, phases: int, data: Data) -> PhaseFound:
     held = phase.seen[HELD_OUT]
     others = {which: phase.seen[which] for which in (HELD_OUT, TEST)}
-    soft = {which: w.explained(phase.soft.attention(w)) for which, w in others.items()}
-    model = phase.soft.attention(held)
+    soft = {which: w.explained(phase.attends_softly[which]) for which, w in others.items()}
+    model = phase.attends_softly[HELD_OUT]
     same, like, everywhere = _compared(phase.rule, held, number, phases, data)
     return PhaseFound(
         rule=str(phase.rule),

@@ -65,12 +65,7 @@ def soft_forms(watched: Watched, longest: int = WORDS) -> list[SoftForm]:
     known: dict[Word, _Column] = {}
     for _ in range(longest):
         rows.add(known, words)
-        model = rows.model(form, known)
-        promise = {
-            word: rows.promise(column, model)
-            for word, column in known.items()
-            if word not in form.words
-        }
+        promise = dict(rows.promises(form, known))
         best = sorted(promise, key=lambda word: -promise[word])[:_TRIED]
         if not best or promise[best[0]] < 1e-9:
             break
@@ -232,20 +227,24 @@ class _Rows:
             if np.ptp(column) > 0:
                 known[word] = column
 
-    def model(self, form: SoftForm, known: dict[Word, _Column]) -> _Column:
+    def model(self, form: SoftForm, known: Mapping[Word, _Column]) -> _Column:
         """What a form says of every entry."""
         if not form.words:
             return self._softmax(np.zeros(len(self.row)))
         columns = np.stack([known[word] for word in form.words], 1)
         return self._softmax(columns @ np.asarray(form.weights))
 
-    def promise(self, column: _Column, model: _Column) -> float:
-        """How much one more word would improve a model, to second order."""
-        weight = self.weight[self.row]
-        slope = float(np.sum(weight * (self.target - model) * column))
-        mean = np.add.reduceat(model * column, self.starts)
-        curve = float(np.sum(weight * model * column**2) - np.sum(self.weight * mean**2))
-        return slope**2 / (curve + 1e-6)
+    def promises(
+        self, form: SoftForm, known: Mapping[Word, _Column]
+    ) -> Iterator[tuple[Word, float]]:
+        """How much each word that a form has not would improve it, to second order."""
+        model, weight = self.model(form, known), self.weight[self.row]
+        missing, weighted = weight * (self.target - model), weight * model
+        for word, column in known.items():
+            if word not in form.words:
+                mean = np.add.reduceat(model * column, self.starts)
+                curve = float(weighted @ column**2 - self.weight @ mean**2)
+                yield word, float(missing @ column) ** 2 / (curve + 1e-6)
 
     def fitted(
         self, words: tuple[Word, ...], start: tuple[float, ...], known: dict[Word, _Column]

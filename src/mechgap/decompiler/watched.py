@@ -36,7 +36,7 @@ class Watched:
         """Whom every node attends to most."""
         return self.attention.argmax(-1)
 
-    @property
+    @cached_property
     def uniform(self) -> Attention:
         """All in sight alike."""
         reach = self.scenes.reach
@@ -47,7 +47,7 @@ class Watched:
         """1 - entropy / log(number in sight): 1 is a decision, 0 is uniform."""
         neighbours = self.scenes.reach.sum(-1)
         choice = neighbours > 1
-        entropy = -(self.attention * np.log(np.maximum(self.attention, _TINY))).sum(-1)
+        entropy = -(self.attention * self.logarithm).sum(-1)
         return float(1 - (entropy[choice] / np.log(neighbours[choice])).mean())
 
     @cached_property
@@ -63,16 +63,25 @@ class Watched:
             found[chosen] += 0.5 / len(self.receivers) / chosen.sum()
         return found
 
+    @cached_property
+    def logarithm(self) -> Attention:
+        """Of attention."""
+        return np.log(np.maximum(self.attention, _TINY))
+
+    @cached_property
+    def from_uniform(self) -> Float[np.ndarray, "scenes receivers"]:
+        """What there is to explain: every row's divergence from attending to all alike."""
+        return self.divergence(self.uniform)
+
     def divergence(self, model: Attention) -> Float[np.ndarray, "scenes receivers"]:
         """Of every row from a model's, in nats; the model is allowed to err one time in 1,000."""
         model = 0.999 * model + 0.001 * self.uniform
-        ratio = np.maximum(self.attention, _TINY) / np.maximum(model, _TINY)
-        return (self.attention * np.log(ratio)).sum(-1)
+        return (self.attention * (self.logarithm - np.log(np.maximum(model, _TINY)))).sum(-1)
 
     def explained(self, model: Attention, among: np.ndarray | None = None) -> float:
         """The share of the divergence from uniform attention that a model explains."""
         among = np.ones(self.attention.shape[:2], bool) if among is None else among
-        whole = self.divergence(self.uniform)[among].mean()
+        whole = self.from_uniform[among].mean()
         if not whole > _TINY:
             return 0.0
         return float(1 - self.divergence(model)[among].mean() / whole)

@@ -356,6 +356,8 @@ def floor_score(network: Network, data: Data) -> float:
     always = jnp.ones((data.batch.size, data.batch.nodes), bool)
     for k in range(RANDOM_ATTENTIONS):
         always &= answered(network, data, random_attention(data, k)).nodes
+        if not jnp.any(always):
+            break  # nothing else can bring any back
     return float(jnp.mean(always))
 
 
