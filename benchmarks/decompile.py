@@ -19,8 +19,8 @@
        its soft form does not explain the attention, to the share that a claim needs (`AGREES`,
        `EXPLAINS`; less `MARGIN`, since new graphs are another sample).
 
-A stopped run goes on where it was, and tries again what ended in an error; `--fresh` begins the
-chosen part anew. Search and proof know the program's names of inputs and hints, and nothing else of
+A stopped run goes on where it was, and tries again what ended in an error and, of the library, what
+took longer than the bar; `--fresh` begins the chosen part anew. Search and proof know the program's names of inputs and hints, and nothing else of
 it. Every network runs some dozens of times: what counts is also how soon XLA has compiled it, so it
 is told to optimise little unless XLA_FLAGS says something else. Seconds are those of the processor,
 as on one core that nobody else uses.
@@ -165,7 +165,7 @@ def _share(
 
 def part_a(found: Found, arguments: argparse.Namespace) -> Found:
     del arguments
-    done = {row.key for row in found.library if row.failed is None}
+    done = {row.key for row in found.library if row.failed is None and row.seconds <= SECONDS}
     for program, target in library_pairs():
         if (program.name, target.name) not in done:
             row = round_trip(program, target)

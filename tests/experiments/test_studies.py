@@ -30,6 +30,7 @@ from mechgap.measures.counterexamples import SearchedRun
 from mechgap.measures.failing import FIRSTS, Failing, OfKind
 from mechgap.measures.interchange.agreement import Agreement, Share
 from mechgap.measures.interchange.measure import Carried, Interchange
+from mechgap.measures.interchange.reading import Reading
 from untrained_runs import untrained_run
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -60,6 +61,16 @@ def interchange(**variables):
     return {"bfs": Interchange(carried, ("level",))}
 
 
+def reading(found, first):
+    """`visit` is read rightly and at times wrong first, `pi` cannot be read."""
+    visit, pi = Reading(0.99, 4, first), Reading(0.1, 4, {})
+    carried = {
+        name: replace(found["bfs"].variables[name], reading=read)
+        for name, read in (("visit", visit), ("pi", pi))
+    }
+    return {"bfs": replace(found["bfs"], variables=carried)}
+
+
 @pytest.fixture
 def kept(tmp_path):
     """The numbers of BFS as if three of its seeds had been studied."""
@@ -72,8 +83,9 @@ def kept(tmp_path):
     )  # fmt: skip
     agreed = dict(numbers.measures.seeds[0].gaps)
     attends_not = {**agreed, "bfs": replace(agreed["bfs"], agreement=0.3)}
+    first = dict(zip(("before", "together", "after", "never"), (0.25, 0.25, 0.5, 0.0), strict=True))
     studied = (
-        {"interchange": interchange(visit=0.9, pi=0.8), "failing": wrong},
+        {"interchange": reading(interchange(visit=0.9, pi=0.8), first), "failing": wrong},
         {"interchange": interchange(visit=0.5, pi=0.1), "failing": replace(wrong, nodes=0)},
         {"interchange": interchange(visit=0.9, pi=0.9), "gaps": attends_not},
     )
@@ -121,6 +133,8 @@ def test_why_it_fails_is_told_of_seeds_that_are_wrong(kept):
     row = dict(zip(table.head, table.rows[0], strict=True))
     assert row["nodes answered wrongly"] == "3.00 %"
     assert row["first wrong: a hint"] == "100.00 %"
+    state = "bfs: visit 25.00 % (99.00 %); bfs: pi - (10.00 %)"
+    assert row["the state, before either (read rightly)"] == state
     assert row["kinds of nodes: of the wrong ones (of all)"] == "a tie 75.00 % (25.00 %)"
     assert row["seeds"] == "1 of 2"
 

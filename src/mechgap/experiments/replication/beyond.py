@@ -408,7 +408,10 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
             (
                 "Nodes of the test graphs that are answered wrongly. First wrong: the node's "
                 "attention (in a step that updates it), or a hint of it. After another node: "
-                "another of the graph was wrong before. Late, many: the last quarter.",
+                "another of the graph was wrong before. Late, many: the last quarter. The state: "
+                "of the wrong nodes of seeds whose variables were interchanged, those at which the "
+                "hidden state says a variable wrongly before a hint or attention is wrong; - where "
+                "less than nine in ten are read rightly, so that it cannot tell.",
             ),
         ),
         "counterexamples": CounterexampleTable(

@@ -8,7 +8,7 @@ from mechgap.experiments.replication.kinds import TableOfRows, measures_of, miss
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.failing import FIRSTS
-from mechgap.report.failing import firsts, kinds
+from mechgap.report.failing import firsts, kinds, states
 from mechgap.typed import plain
 
 
@@ -19,8 +19,8 @@ class FailingTable(TableOfRows):
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """A row for each population: means over the seeds that have wrong answers."""
         head = ("", "nodes answered wrongly", *(f"first wrong: {first}" for first in FIRSTS),
-                "after another node", "kinds of nodes: of the wrong ones (of all)",
-                "seeds")  # fmt: skip
+                "after another node", "the state, before either (read rightly)",
+                "kinds of nodes: of the wrong ones (of all)", "seeds")  # fmt: skip
         rows, data = [], []
         for row in self.rows:
             measures = measures_of(results, row.population)
@@ -34,7 +34,9 @@ class FailingTable(TableOfRows):
                 continue
             _, cells = firsts(wrong)
             told = "; ".join(f"{kind} {of[0]} ({of[1]})" for kind, of in kinds(wrong))
-            rows.append((row.label, *cells, told, f"{len(wrong)} of {len(found)}"))
+            state = states(seed.interchange for seed in seeds)
+            held = "; ".join(f"{name} {of[0]} ({of[1]})" for name, of in state) or "-"
+            rows.append((row.label, *cells, held, told, f"{len(wrong)} of {len(found)}"))
         return Rendered(name, self.caption, head, rows, self.remarks, data)
 
 

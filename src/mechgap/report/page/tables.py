@@ -113,10 +113,11 @@ def failing(results: Results) -> str:
     if not found:
         return ""
     head, cells = why.firsts(found)
-    kinds = table(["kind of node", "of the wrong ones", "of all"], why.kinds(found))
+    state = why.states(m.interchange for m in results.networks)
     return (
         table(["", *head], [("learned", cells)])
-        + kinds
+        + table(why.KIND_HEAD, why.kinds(found))
+        + (table(why.STATE_HEAD, state) if state else "")
         + f'<p class="quiet">{escape(why.NOTE)}</p>'
     )
 
