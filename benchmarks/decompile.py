@@ -20,10 +20,10 @@
        `EXPLAINS`; less `MARGIN`, since new graphs are another sample).
 
 A stopped run goes on where it was, and tries again what ended in an error and, of the library, what
-took longer than the bar; `--fresh` begins the chosen part anew. Search and proof know the program's names of inputs and hints, and nothing else of
-it. Every network runs some dozens of times: what counts is also how soon XLA has compiled it, so it
-is told to optimise little unless XLA_FLAGS says something else. Seconds are those of the processor,
-as on one core that nobody else uses.
+took longer than the bar; `--fresh` begins the chosen part anew. Search and proof know the program's
+names of inputs and hints, and nothing else of it. Every network runs some dozens of times: what
+counts is also how soon XLA has compiled it, so it is told to optimise little unless XLA_FLAGS says
+something else. Seconds are those of the processor, as on one core that nobody else uses.
 """
 
 import argparse

@@ -22,7 +22,7 @@ CORES = 2
 
 def points() -> Any:
     """All points of the surface."""
-    from mechgap.measures.landscape import grid
+    from mechgap.measures.loss_surface import grid
 
     return grid(1.0, SIDE)
 
@@ -31,7 +31,7 @@ def plane() -> Any:
     """A network and two directions."""
     import jax
 
-    from mechgap.measures.landscape import Plane
+    from mechgap.measures.loss_surface import Plane
     from mechgap.network.network import Network
 
     return Plane.random(Network.initial("bfs", jax.random.key(0)), jax.random.key(1))
@@ -42,7 +42,7 @@ def ours() -> dict[str, Any]:
     use_one_thread_each()
     import numpy as np
 
-    from mechgap.measures.landscape import heights
+    from mechgap.measures.loss_surface import heights
     from mechgap.tasks.official import official
 
     batch, around, where = official("bfs", "validation"), plane(), points()

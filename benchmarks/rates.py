@@ -29,9 +29,9 @@ class Clock(Watcher):
     def __init__(self):
         self.rate, self._first = 0.0, None
 
-    def progress(self, standing: Progress) -> None:
+    def progress(self, progress: Progress) -> None:
         self._first = self._first or time.monotonic()
-        self.rate = standing.rate
+        self.rate = progress.rate
 
     def wants_to_stop(self) -> bool:
         return self._first is not None and time.monotonic() - self._first > SECONDS

@@ -38,7 +38,7 @@ from mechgap.tasks.official import SAMPLES
 from mechgap.tasks.specs import get_task
 from mechgap.training.presets import make_recipe
 from mechgap.training.run import Run
-from mechgap.training.train import Tell, Watcher, watching
+from mechgap.training.train import OnProgress, Watcher, watching
 
 
 def train(
@@ -49,7 +49,7 @@ def train(
     preset: str = "default",
     config: Path | None = None,
     snapshots: Sequence[int] | str = "auto",
-    progress: Tell | Watcher | None = None,
+    progress: OnProgress | Watcher | None = None,
     **hyperparameters: Any,
 ) -> Run:
     """Train a population of networks; the same call goes on where it was stopped.
@@ -85,7 +85,7 @@ def measure(
     dimensions: Sequence[int] | None = None,
     engine: str = "local",
     ray_address: str | None = None,
-    progress: Tell | Watcher | None = None,
+    progress: OnProgress | Watcher | None = None,
 ) -> Results:
     """Measure a run's finished seeds, and write what was found into its folder.
 
@@ -127,15 +127,20 @@ def measure(
         elsewhere = other_graphs(found.recipe, graphs, **chosen)
     elif graphs_from:
         elsewhere = own_graphs(found.recipe, [Path(file) for file in graphs_from], count=count)
-    tell, workers = watching(progress).tell, make_workers(engine, ray_address)
+    on_progress, workers = watching(progress).tell, make_workers(engine, ray_address)
     if causal:
         check_interchange(found.recipe, dimensions)
-        measured_run(found.folder, tell, which=which, workers=workers)
+        measured_run(found.folder, on_progress, which=which, workers=workers)
         return measure_interchange(
-            found.folder, which, dimensions=dimensions, workers=workers, tell=tell
+            found.folder, which, dimensions=dimensions, workers=workers, on_progress=on_progress
         )
     return measure_run(
-        found.folder, which, elsewhere=elsewhere, margins=margins, workers=workers, tell=tell
+        found.folder,
+        which,
+        elsewhere=elsewhere,
+        margins=margins,
+        workers=workers,
+        on_progress=on_progress,
     )
 
 
@@ -149,7 +154,7 @@ def measure_sizes(
     lists: bool = False,
     engine: str = "local",
     ray_address: str | None = None,
-    progress: Tell | Watcher | None = None,
+    progress: OnProgress | Watcher | None = None,
 ) -> AtSizes:
     """Look at a run's networks, uniform attention, an untrained and a compiled network on graphs of
     several kinds and sizes, and write what was seen into its folder.
@@ -177,7 +182,7 @@ def measure_sizes(
         count=SAMPLES if count is None else count,
         lists=lists,
         workers=make_workers(engine, ray_address),
-        tell=watching(progress).tell,
+        on_progress=watching(progress).tell,
     )
 
 
@@ -186,7 +191,7 @@ def counterexamples(
     which: str = "best",
     *,
     max_nodes: int | None = None,
-    progress: Tell | Watcher | None = None,
+    progress: OnProgress | Watcher | None = None,
 ) -> SearchedRun:
     """Find the smallest graph on which each network of a run is wrong, and write it there.
 
@@ -200,7 +205,7 @@ def counterexamples(
         InvalidInput: there are too many graphs of that size, or no networks to try them on.
     """
     found = run if isinstance(run, Run) else Run.open(run)
-    return search_run(found, which, max_nodes, tell=watching(progress).tell)
+    return search_run(found, which, max_nodes, on_progress=watching(progress).tell)
 
 
 def compile(
@@ -252,7 +257,7 @@ def decompile(
     *,
     which: str = "best",
     seeds: Sequence[int] | None = None,
-    progress: Tell | Watcher | None = None,
+    progress: OnProgress | Watcher | None = None,
 ) -> DecompiledRun: ...
 
 
@@ -263,7 +268,7 @@ def decompile(
     program: Program | str | None = None,
     which: str = "best",
     seeds: Sequence[int] | None = None,
-    progress: Tell | Watcher | None = None,
+    progress: OnProgress | Watcher | None = None,
 ) -> Decompiled | DecompiledRun:
     """What does a network run? A program of the language, how far it holds, and the proof.
 

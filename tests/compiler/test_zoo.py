@@ -12,16 +12,16 @@ from mechgap.cli.zoo import zoo
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
-from mechgap.compiler.zoo import save_all, specimens
+from mechgap.compiler.zoo import attempts, save_all
 from mechgap.network.files import load_network
 from mechgap.programs.library import LIBRARY
 
 
 def test_all_are_there_and_each_is_compiled_or_refused():
-    found = {(s.program.name, s.target.name): s for s in specimens(8, 72)}
+    found = {(s.program.name, s.target.name): s for s in attempts(8, 72)}
     assert found.keys() == {(p, t) for p in LIBRARY for t in TARGETS}
-    for specimen in found.values():
-        assert (specimen.compiled is None) == (specimen.refused is not None)
+    for attempt in found.values():
+        assert (attempt.compiled is None) == (attempt.refused is not None)
     assert found["dfs", "stock-ln"].compiled is not None
     why = found["bellman_ford", "stock"].refused
     assert why is not None

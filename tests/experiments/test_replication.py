@@ -44,7 +44,7 @@ from mechgap.experiments.replication.snapshots import (
     kept_snapshots,
     solutions_of,
 )
-from mechgap.experiments.replication.status import standing
+from mechgap.experiments.replication.status import status_of
 from mechgap.experiments.replication.tables import STABILITY_ROWS, TABLES, all_populations
 from mechgap.measures.run import measure_run
 from mechgap.measures.snapshot import MechanismSeen, Seen, Snapshot
@@ -261,7 +261,7 @@ def test_seeds_that_diverged_are_not_trained_again(tmp_path, monkeypatch, capsys
     lost = {str(seed): 17 for seed in kept.seed[2:]}
     first = {key: getattr(kept, key)[:2] for key in ("seed", "accuracy", "accuracy_last")}
     save_numbers(tmp_path, "bfs", replace(kept, **first, measures=None, diverged=lost))
-    found = standing(BFS, None, tmp_path / "runs", tmp_path)
+    found = status_of(BFS, None, tmp_path / "runs", tmp_path)
     assert (found.state, found.to_train) == ("partly", ())
     table = AccuracyTable("A table", (Row("bfs", BFS),))
     monkeypatch.setattr(tables, "TABLES", {"a_table": table})
@@ -311,17 +311,17 @@ def test_a_row_says_what_is_missing_and_what_it_costs(measured):
 
 
 def test_standing(measured, tmp_path):
-    found = standing(BFS, 3, measured / "runs", measured / "results")
+    found = status_of(BFS, 3, measured / "runs", measured / "results")
     assert (found.state, found.finished, found.seconds) == ("done", 3, 0)
-    found = standing(BFS, 6, measured / "nothing", measured / "results")
+    found = status_of(BFS, 6, measured / "nothing", measured / "results")
     assert (found.state, found.finished) == ("partly", 3)
     assert found.seconds == pytest.approx(3 * 10_000 / BFS.rate)
-    found = standing(BFS, None, tmp_path, tmp_path)
+    found = status_of(BFS, None, tmp_path, tmp_path)
     assert (found.state, found.finished) == ("missing", 0)
     recipe = replace(BFS.recipe, train_steps=10)
     with Store.writing(tmp_path / "bfs", recipe, 1):
-        assert standing(BFS, None, tmp_path, tmp_path).state == "running"
-    assert standing(BFS, None, tmp_path, tmp_path).state == "missing"
+        assert status_of(BFS, None, tmp_path, tmp_path).state == "running"
+    assert status_of(BFS, None, tmp_path, tmp_path).state == "missing"
 
 
 def candidates(**finished):

@@ -173,7 +173,7 @@ def test_a_run_is_measured_seed_by_seed_and_gone_on_with(tmp_path):
             raise Stopped
 
     with pytest.raises(Stopped):
-        measure_interchange(folder, dimensions=(1, 2), tell=stop)
+        measure_interchange(folder, dimensions=(1, 2), on_progress=stop)
     first = load_results(folder)
     assert [bool(row.interchange) for row in first.networks] == [True, False]
     results = measure(folder, causal=True)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from mechgap.errors import InvalidInput
-from mechgap.experiments.landscape import around_program, around_run
+from mechgap.experiments.landscape import landscape_of_program, landscape_of_run
 from mechgap.measures import landscape
-from mechgap.measures.landscape import Plane, circle, grid, heights
-from mechgap.measures.surroundings import ARRAYS, Settings, compute, load_landscape
+from mechgap.measures.landscape import ARRAYS, Settings, compute, load_landscape
+from mechgap.measures.loss_surface import Plane, circle, grid, heights
 from mechgap.network.config import NetworkConfig
 from mechgap.network.directions import random_direction
 from mechgap.network.network import Network
@@ -66,7 +66,7 @@ def test_directions_have_the_networks_filters(network):
 
 def test_zero_filters_stay_zero():
     """Compiled networks have many; they must not become NaN."""
-    compiled = around_program(LIBRARY["bfs"], "stock-ln").networks["compiled"]
+    compiled = landscape_of_program(LIBRARY["bfs"], "stock-ln").networks["compiled"]
     direction = random_direction(jax.random.key(0), compiled)
     assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(direction))
     weight, moved = compiled.processor.skip.weight, direction.processor.skip.weight
@@ -109,7 +109,7 @@ def test_points():
 
 def test_it_goes_on_where_it_was_killed(network, batch, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(landscape, "CHUNK", 4)
-    monkeypatch.setattr("mechgap.measures.surroundings.SAVE_SECONDS", 0.0)
+    monkeypatch.setattr("mechgap.measures.landscape.SAVE_SECONDS", 0.0)
     settings = Settings("here", **QUICK)
     networks = {"learned": network, "compiled": random_direction(jax.random.key(0), network)}
     whole = compute(tmp_path / "whole", settings, networks, batch, nothing)
@@ -179,8 +179,8 @@ def test_around_a_run(tmp_path):
     """Learned and compiled have one shape where the target is dm-clrs's own network."""
     folder = untrained_run(tmp_path / "run", "bfs", (0,), hidden_size=64)
     with pytest.raises(InvalidInput, match=r"seed 99 of .* is not finished; finished are 0"):
-        around_run(folder, 99, None)
-    around = around_run(folder, 0, None)
+        landscape_of_run(folder, 99, None)
+    around = landscape_of_run(folder, 0, None)
     assert list(around.networks) == ["learned", "initial", "compiled"]
     found = compute(tmp_path / "out", Settings(around.title, **QUICK), around.networks,
                     around.batch, nothing)  # fmt: skip
@@ -195,10 +195,10 @@ def test_around_a_run(tmp_path):
 
 
 def test_a_program_of_its_own_task():
-    around = around_program(LIBRARY["reachability"], None)
+    around = landscape_of_program(LIBRARY["reachability"], None)
     assert float(score(around.networks["compiled"], around.batch)) == 1.0
     with pytest.raises(InvalidInput, match="edge"):
-        around_program(LIBRARY["bellman_ford"], "stock")
+        landscape_of_program(LIBRARY["bellman_ford"], "stock")
 
 
 def test_settings_are_data(tmp_path, network, batch):

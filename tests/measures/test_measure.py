@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
 
 def test_a_run_is_measured(folder, capsys):
     told = []
-    results = measure_run(folder, tell=lambda *what: told.append(what))
+    results = measure_run(folder, on_progress=lambda *what: told.append(what))
     assert list(results.seeds) == [0, 1, 2]
     assert (results.mechanisms, results.reference) == (["bfs", "bfs_parent"], "bfs")
     for row in [*results.networks, *results.yardsticks.values()]:

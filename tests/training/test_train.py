@@ -48,8 +48,8 @@ class Log(Watcher):
     def __init__(self, stop_after: int = 10**9):
         self.left, self.said, self.seen = stop_after, [], []
 
-    def progress(self, standing):
-        self.seen.append(standing)
+    def progress(self, progress):
+        self.seen.append(progress)
         self.left -= 1
 
     def say(self, text):

@@ -36,30 +36,30 @@ def landscape(
 
     use_one_thread_each()
     keep_compiled_programs()
-    from mechgap.experiments.landscape import around_program, around_run
-    from mechgap.measures.surroundings import Settings, compute
+    from mechgap.experiments.landscape import landscape_of_program, landscape_of_run
+    from mechgap.measures.landscape import Settings, compute
     from mechgap.programs.load import find_program
     from mechgap.report.landscape import draw_landscape, show_flatness
     from mechgap.training.store import DATABASE
 
     if (Path(what) / DATABASE).exists():
-        around = around_run(Path(what), seed, target)
+        job = landscape_of_run(Path(what), seed, target)
     else:
-        around = around_program(find_program(what), target)
+        job = landscape_of_program(find_program(what), target)
     settings = Settings(
-        title=around.title, general=general, local=local, points=points, pairs=pairs,
+        title=job.title, general=general, local=local, points=points, pairs=pairs,
         directions=directions,
     )  # fmt: skip
-    folder = out or around.folder
+    folder = out or job.folder
     with watched(folder, "computing") as watcher:
-        found = compute(folder, settings, around.networks, around.batch, watcher.tell)
+        found = compute(folder, settings, job.networks, job.batch, watcher.tell)
     written = draw_landscape(found, folder)
     rows = found.flatness()
     if as_json:
         print(json.dumps({"settings": asdict(settings), "flatness": rows, "folder": str(folder)}))
         return
     show_flatness(rows)
-    if {"learned", "compiled"} <= set(around.networks) and "line/loss" not in found.arrays:
+    if {"learned", "compiled"} <= set(job.networks) and "line/loss" not in found.arrays:
         print("no line from learned to compiled: the two networks differ in shape")
     for path in written:
         print(f"written: {path}")

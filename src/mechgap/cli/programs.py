@@ -214,7 +214,7 @@ def verify_command(
         grid = compiled.certificate.domain.position_grid
         batch = fresh_graphs(compiled.program, size, count, seed, kind, grid)
     with Shown("verifying") as progress:
-        found = verify(compiled, batch, tell=progress.tell)
+        found = verify(compiled, batch, on_progress=progress.tell)
     if as_json:
         print(json.dumps(found.to_json()))
     else:

@@ -111,11 +111,11 @@ def _show_status(seeds: int | None, runs: Path, results: Path, format: str) -> N
     from mechgap.experiments.replication.figures import FIGURES, figure_populations
     from mechgap.experiments.replication.kinds import duration
     from mechgap.experiments.replication.rendering import FORMATS, Rendered
-    from mechgap.experiments.replication.status import standing, table_state
+    from mechgap.experiments.replication.status import status_of, table_state
     from mechgap.experiments.replication.tables import TABLES, all_populations
 
     needed = {**all_populations(), **figure_populations()}
-    found = {n: standing(p, seeds, runs, results) for n, p in needed.items()}
+    found = {n: status_of(p, seeds, runs, results) for n, p in needed.items()}
     wanted = [(name, "table", table.populations, table.study) for name, table in TABLES.items()]
     wanted += [(f.caption, "figure", f.populations, f.study) for f in FIGURES]
     rows, data = [], []

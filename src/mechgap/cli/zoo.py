@@ -33,23 +33,23 @@ def zoo(
     from mechgap.tasks.sampling import check_nodes
 
     check_nodes(nodes)
-    from mechgap.compiler.zoo import specimens, verified
+    from mechgap.compiler.zoo import attempts, verified
     from mechgap.programs.library import LIBRARY
     from mechgap.report.progress import Shown
-    from mechgap.report.zoo import Exhibit, show_zoo
+    from mechgap.report.zoo import ZooRow, show_zoo
 
-    exhibits = []
+    rows = []
     with Shown("verifying" if graphs else "compiling") as progress:
-        for specimen in specimens(nodes, hidden_size):
-            name = specimen.program.name
+        for attempt in attempts(nodes, hidden_size):
+            name = attempt.program.name
             progress.tell(name, list(LIBRARY).index(name), len(LIBRARY))
-            found = verified(specimen, graphs) if graphs and specimen.compiled else None
-            exhibits.append(Exhibit(specimen, found))
+            found = verified(attempt, graphs) if graphs and attempt.compiled else None
+            rows.append(ZooRow(attempt, found))
     if as_json:
-        print(json.dumps([exhibit.data() for exhibit in exhibits], indent=1))
+        print(json.dumps([row.data() for row in rows], indent=1))
     else:
-        show_zoo(exhibits)
-    wrong = [e for e in exhibits if e.verification is not None and not e.verification.exact]
+        show_zoo(rows)
+    wrong = [e for e in rows if e.verification is not None and not e.verification.exact]
     raise typer.Exit(1 if wrong else 0)
 
 

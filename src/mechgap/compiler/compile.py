@@ -181,7 +181,7 @@ def _check_registers(where: str, domain: Domain, state: tuple[Register, ...], of
     for register in state:
         match register:
             case Flag():
-                decides = (*register.forms, *register.less)
+                decides = (*register.forms, *register.subtracted)
             case Gated():
                 decides = (register.holds,)
             case _:

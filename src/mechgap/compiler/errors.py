@@ -126,7 +126,7 @@ def _sizes(reading: Reading, register: Register) -> list[float]:
     if isinstance(register, Gated | Sum):
         tops = [unit.before_relu.range(reading.bounds)[1] for unit in register.units]
         return [max(0.0, top) for top in tops]
-    tops = [form.range(reading.bounds)[1] for form in (*register.forms, *register.less)]
+    tops = [form.range(reading.bounds)[1] for form in (*register.forms, *register.subtracted)]
     if not register.restored:
         return [max(0.0, top) for top in tops]
     return [max(0.0, STORED * (2 * top - cut)) for top in tops for cut in (0.5, 1.5)]
@@ -149,7 +149,7 @@ def errors(
         if grid is not None and register.name in grid.flags:
             return 0.0
         sizes = sum(_sizes(reading, register))
-        forms = (*register.forms, *register.less)
+        forms = (*register.forms, *register.subtracted)
         if not register.restored:  # what it reads are inputs and hints, off by a leak
             given = sum(leak * 2 * sum(map(abs, form.terms.values())) for form in forms)
             summed = sum(rounded(form, unit, grid) for form in forms)

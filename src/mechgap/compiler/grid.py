@@ -80,7 +80,7 @@ class Grid:
 
 def is_exact(flag: Flag) -> bool:
     """Whether a flag is exactly 0 or exactly 1, without layer norm."""
-    return is_set_exactly(flag) and not flag.less
+    return is_set_exactly(flag) and not flag.subtracted
 
 
 def is_set_exactly(flag: Flag) -> bool:

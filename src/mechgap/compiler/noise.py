@@ -201,8 +201,8 @@ class _Sizes:
             return self._terms(name) * max(map(abs, self.reading.bounds(name)))
         if register.phase != phase and not self.errors.normed:
             return 0.0
-        less = () if where_set else register.less
-        return 2.0 + sum(4 * max(0.0, form.range(self.reading.bounds)[1]) for form in less)
+        subtracted = () if where_set else register.subtracted
+        return 2.0 + sum(4 * max(0.0, form.range(self.reading.bounds)[1]) for form in subtracted)
 
     def rounded(
         self, form: Affine, size: float, whole: Affine | None = None, more: int = 0

@@ -64,7 +64,7 @@ class Flag:
     phase: int
     """While this phase runs it can be set; in all others it is 0."""
     forms: tuple[Affine, ...]
-    less: tuple[Affine, ...] = ()
+    subtracted: tuple[Affine, ...] = ()
     """Restored forms that are taken away; where one is 1, so is one of the others."""
     restored: bool = True
     """Whether what its forms are off by is taken away."""
@@ -74,7 +74,10 @@ class Flag:
         """Two units for each form that is restored, else one."""
         if not self.restored:
             return tuple(HiddenUnit(self.name, 1.0, form) for form in self.forms)
-        signed = [*((1.0, form) for form in self.forms), *((-1.0, form) for form in self.less)]
+        signed = [
+            *((1.0, form) for form in self.forms),
+            *((-1.0, form) for form in self.subtracted),
+        ]
         return tuple(
             HiddenUnit(self.name, sign * way / STORED, STORED * (2.0 * form - threshold))
             for way, form in signed
@@ -237,10 +240,10 @@ def _chain(
         if delay:
             yield Flag(held(name, delay), lives, (term(Side.SELF, held(name, delay - 1)),))
         else:
-            less = tuple(loop_forms(reading, i, expression, gap))
+            subtracted = tuple(loop_forms(reading, i, expression, gap))
             forms = signal_forms(reading, i, expression)
-            restored = bool(less) or not all(map(reading.is_given, forms))
-            yield Flag(held(name, 0), lives, forms, less, restored)
+            restored = bool(subtracted) or not all(map(reading.is_given, forms))
+            yield Flag(held(name, 0), lives, forms, subtracted, restored)
 
 
 def _number(reading: Reading, i: int, name: str) -> Gated | Sum:

@@ -123,12 +123,12 @@ def largest(
 def all_largest(
     hidden_size: int = 128,
     dtype: str = "float32",
-    tell: Callable[[str, int, int], None] = lambda *_: None,
+    on_progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> list[Largest]:
     """Of every program of the library, in every target whose networks are not tied to one size."""
     found = list[Largest]()
     targets = [target for target in TARGETS.values() if not target.pre_attention_bias]
     for done, program in enumerate(LIBRARY.values()):
         found += [largest(program, target, hidden_size, dtype) for target in targets]
-        tell(program.name, done + 1, len(LIBRARY))
+        on_progress(program.name, done + 1, len(LIBRARY))
     return found

@@ -189,7 +189,7 @@ def verify(
     *,
     graphs: int = 256,
     seed: int = 0,
-    tell: Callable[[str, int, int], None] = lambda *_: None,
+    on_progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Verification:
     """Compare interpreter, compiled network and trace.
 
@@ -202,7 +202,7 @@ def verify(
             many nodes as the network was compiled for.
         graphs: How many new graphs.
         seed: Same seed, same graphs.
-        tell: Is told how it goes.
+        on_progress: Is told how it goes.
     """
     program = compiled.program
     if batch is None:
@@ -217,7 +217,7 @@ def verify(
     for first in range(0, batch.size, size):
         piece = batch[first : first + size]
         if on_lists:
-            tell(f"graph {first + 1} of {batch.size}", first, batch.size)
+            on_progress(f"graph {first + 1} of {batch.size}", first, batch.size)
         ran = run_large(compiled, piece) if on_lists else run_small(compiled, piece)
         pieces.append(_Comparison(compiled, piece, first, ran))
 

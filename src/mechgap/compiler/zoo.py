@@ -18,7 +18,7 @@ SEED = 11
 
 
 @dataclass(frozen=True)
-class Specimen:
+class Attempt:
     """A program in a target: compiled, or the reason why not."""
 
     program: Program
@@ -32,7 +32,7 @@ class Specimen:
         return f"{self.program.name}-{self.target.name}.safetensors"
 
 
-def specimens(nodes: int, hidden_size: int) -> Iterator[Specimen]:
+def attempts(nodes: int, hidden_size: int) -> Iterator[Attempt]:
     """Every program in every target, for graphs of up to so many nodes."""
     for program in LIBRARY.values():
         for target in TARGETS.values():
@@ -40,27 +40,27 @@ def specimens(nodes: int, hidden_size: int) -> Iterator[Specimen]:
             try:
                 compiled = compile_program(program, target, domain, hidden_size=hidden_size)
             except InvalidInput as error:
-                yield Specimen(program, target, None, str(error))
+                yield Attempt(program, target, None, str(error))
             else:
-                yield Specimen(program, target, compiled, None)
+                yield Attempt(program, target, compiled, None)
 
 
-def verified(specimen: Specimen, graphs: int) -> Verification:
+def verified(attempt: Attempt, graphs: int) -> Verification:
     """A compiled program on new graphs of the size that it was compiled for."""
-    assert specimen.compiled is not None
-    nodes = specimen.compiled.certificate.domain.nodes
-    return verify(specimen.compiled, fresh_graphs(specimen.program, nodes, graphs, SEED))
+    assert attempt.compiled is not None
+    nodes = attempt.compiled.certificate.domain.nodes
+    return verify(attempt.compiled, fresh_graphs(attempt.program, nodes, graphs, SEED))
 
 
-def save_all(folder: Path, nodes: int, hidden_size: int) -> list[Specimen]:
+def save_all(folder: Path, nodes: int, hidden_size: int) -> list[Attempt]:
     """Every compiled program as a file of its own; refused ones have none."""
     kept = []
-    for specimen in specimens(nodes, hidden_size):
+    for attempt in attempts(nodes, hidden_size):
         if not kept:  # the size is one that can be
             _make(folder)
-        if specimen.compiled is not None:
-            save_compiled(specimen.compiled, folder / specimen.file_name)
-        kept.append(specimen)
+        if attempt.compiled is not None:
+            save_compiled(attempt.compiled, folder / attempt.file_name)
+        kept.append(attempt)
     return kept
 
 

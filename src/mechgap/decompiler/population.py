@@ -13,7 +13,7 @@ from mechgap.decompiler.graphs import LARGE, SMALL, graphs_for
 from mechgap.errors import InvalidInput, unknown
 from mechgap.training.run import Run
 from mechgap.training.store import write_file
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 from mechgap.typed import plain, rounded, typed
 
 FILE = "decompiled.json"
@@ -68,7 +68,7 @@ def decompile_run(
     run: Run,
     which: str = "best",
     seeds: Sequence[int] | None = None,
-    tell: Tell = lambda *_: None,
+    on_progress: OnProgress = lambda *_: None,
 ) -> DecompiledRun:
     """Decompile a run's finished seeds, and write what was found into its folder.
 
@@ -79,7 +79,7 @@ def decompile_run(
         run: The run.
         which: `best` (by validation) or `last` parameters.
         seeds: Some of them, which are decompiled anew; those that nobody has yet if not given.
-        tell: Is told how it goes.
+        on_progress: Is told how it goes.
 
     Returns:
         What is known about all seeds.
@@ -105,9 +105,9 @@ def decompile_run(
     size = run.recipe.validation_nodes if run.recipe.use_pre_att_bias else None
     graphs = graphs_for(run.recipe.posed, size or SMALL, size or LARGE)
     for done, seed in enumerate(to_do):
-        tell("seeds", done, len(to_do))
+        on_progress("seeds", done, len(to_do))
         explanation = decompile(run.network(seed, which), graphs, run.recipe.mechanisms).explanation
         found = found.with_seeds({seed: explanation})
         found.write(run.folder / FILE)
-    tell("seeds", len(to_do), len(to_do))
+    on_progress("seeds", len(to_do), len(to_do))
     return found

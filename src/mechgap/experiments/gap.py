@@ -29,7 +29,7 @@ from mechgap.training.presets import make_recipe
 from mechgap.training.recipe import Recipe
 from mechgap.training.run import Run
 from mechgap.training.store import Store
-from mechgap.training.train import Tell, Watcher, default_chunk, snapshots_at, train, watching
+from mechgap.training.train import OnProgress, Watcher, default_chunk, snapshots_at, train, watching
 
 NODES = 64
 VERIFIED_GRAPHS = 64
@@ -78,7 +78,7 @@ def gap(
     out: Path | str | None = None,
     hidden_size: int = 128,
     official: bool | None = None,
-    progress: Tell | Watcher | None = None,
+    progress: OnProgress | Watcher | None = None,
 ) -> GapReport:
     """Compile an algorithm, train networks on it, measure the gap, write a page about it.
 
@@ -193,7 +193,7 @@ def _plan_sentence(task: str, folder: Path, recipe: Recipe, size: Size) -> str:
 
 def measured_run(
     folder: Path,
-    tell: Tell,
+    on_progress: OnProgress,
     deep: int | None = None,
     which: str = "best",
     workers: Workers = this_process,
@@ -206,14 +206,14 @@ def measured_run(
     try:
         results = load_results(folder)
     except InvalidInput:
-        return measure_run(folder, which, deep=deep, workers=workers, tell=tell)
+        return measure_run(folder, which, deep=deep, workers=workers, on_progress=on_progress)
     same = list(results.seeds) == finished and results.parameters == which
     if same:
         return results
-    return measure_run(folder, which, deep=deep, workers=workers, tell=tell)
+    return measure_run(folder, which, deep=deep, workers=workers, on_progress=on_progress)
 
 
-def report_run(folder: Path, out: Path | None, tell: Tell) -> Path:
+def report_run(folder: Path, out: Path | None, on_progress: OnProgress) -> Path:
     """The page of any run; measured first if that has not been done."""
-    results = measured_run(folder, tell)
+    results = measured_run(folder, on_progress)
     return write_page(folder, compile_reference(results.recipe, NODES).compiled, out)

@@ -26,7 +26,7 @@ _TARGETS = ("stock-ln", "stock", "general", "paper", "full")
 """The nearest to dm-clrs's own network first."""
 
 
-class Around(NamedTuple):
+class LandscapeJob(NamedTuple):
     """Networks to look around, and on which graphs."""
 
     title: str
@@ -36,7 +36,7 @@ class Around(NamedTuple):
     batch: Batch
 
 
-def around_run(folder: Path, seed: int, target: str | None) -> Around:
+def landscape_of_run(folder: Path, seed: int, target: str | None) -> LandscapeJob:
     """A seed's learned and initial parameters, and the task's compiled ones."""
     with Store.reading(folder) as store:
         recipe, learned = store.recipe, store.network(seed)
@@ -46,7 +46,7 @@ def around_run(folder: Path, seed: int, target: str | None) -> Around:
         wanted = [target] if target else _nearest_targets(learned.config)
         compiled = _compile_first(program, wanted, recipe.hidden_size, batch.nodes)
         networks["compiled"] = compiled.network
-    return Around(f"{recipe.task}, seed {seed}", folder / "landscape", networks, batch)
+    return LandscapeJob(f"{recipe.task}, seed {seed}", folder / "landscape", networks, batch)
 
 
 def validation_graphs(network: Network, task: Task) -> Batch:
@@ -59,14 +59,14 @@ def validation_graphs(network: Network, task: Task) -> Batch:
     return sample(task, key, batch_size=found.size, nodes=nodes, p=TEST_P, random_pos=False).trim()
 
 
-def around_program(program: Program, target: str | None) -> Around:
+def landscape_of_program(program: Program, target: str | None) -> LandscapeJob:
     """A program's compiled parameters, and initial ones of the same shape."""
     batch = posed_batch(program, official(program.task, "validation"))
     compiled = _compile_first(program, [target] if target else _TARGETS, 128, batch.nodes)
     untrained = Network.initial(batch.task, jax.random.key(0), compiled.network.config)
     networks = {"compiled": compiled.network, "initial": untrained}
     title = f"{program.name}, {compiled.target.name}"
-    return Around(title, Path(f"landscape-{program.name}"), networks, batch)
+    return LandscapeJob(title, Path(f"landscape-{program.name}"), networks, batch)
 
 
 def _nearest_targets(config: NetworkConfig) -> list[str]:

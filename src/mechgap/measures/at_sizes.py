@@ -32,7 +32,7 @@ from mechgap.training.local import forget_programs
 from mechgap.training.population import graphs_to_test, initial
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import Store, write_file
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 from mechgap.typed import plain, rounded, typed
 
 FILE = "sizes.json"
@@ -145,7 +145,7 @@ def measure_sizes(
     count: int = SAMPLES,
     lists: bool = False,
     workers: Workers = this_process,
-    tell: Tell = lambda *_: None,
+    on_progress: OnProgress = lambda *_: None,
 ) -> AtSizes:
     """Look at a run's finished seeds and at what they are compared with on other graphs.
 
@@ -186,11 +186,11 @@ def measure_sizes(
             return store.network(int(name), which)
 
         jobs = (Look(on, name, network(name)) for on, name in asked)
-        tell("networks", 0, len(asked))
+        on_progress("networks", 0, len(asked))
         for done, (look, seen) in enumerate(workers(Looking(recipe), jobs), 1):
             found = found.with_(found.of(*look.on.key).having(look.name, seen))
             found.write(_path(folder, which))
-            tell(f"{look.on.kind}, {look.on.nodes:,} nodes", done, len(asked))
+            on_progress(f"{look.on.kind}, {look.on.nodes:,} nodes", done, len(asked))
     return found
 
 

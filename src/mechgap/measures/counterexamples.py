@@ -17,7 +17,7 @@ from mechgap.network.files import packed
 from mechgap.tasks.enumerated import check_enumerable, largest_within
 from mechgap.training.run import Run
 from mechgap.training.store import write_file
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 from mechgap.typed import arrays, plain, typed
 
 FILE, SERIES = "counterexamples.json", ".safetensors"
@@ -81,7 +81,10 @@ class SearchedRun:
 
 
 def counterexamples(
-    run: Run, which: str = "best", max_nodes: int | None = None, tell: Tell = lambda *_: None
+    run: Run,
+    which: str = "best",
+    max_nodes: int | None = None,
+    on_progress: OnProgress = lambda *_: None,
 ) -> SearchedRun:
     """Search for the smallest graph on which each finished seed of a run is wrong.
 
@@ -91,7 +94,7 @@ def counterexamples(
         run: The run.
         which: `best` (by validation) or `last` parameters.
         max_nodes: Up to this size all graphs are tried; if not given, as many as `ASKED` allows.
-        tell: Is told how it goes.
+        on_progress: Is told how it goes.
 
     Raises:
         InvalidInput: there are too many graphs of that size, no finished seed, or networks that run
@@ -114,11 +117,11 @@ def counterexamples(
         found = SearchedRun(recipe.task, which, most, {})
     to_do = [seed for seed in finished if seed not in found.seeds]
     for done, seed in enumerate(to_do):
-        tell("seeds", done, len(to_do))
+        on_progress("seeds", done, len(to_do))
         network = run.network(seed, which)
         searched = smallest_wrong(network, recipe.posed, most, recipe.mechanisms)
         found = found.with_seeds(replace(found, seeds={seed: searched}))
         found.write_runs(run.folder / FILE)
         found.write(run.folder / FILE)
-    tell("seeds", len(to_do), len(to_do))
+    on_progress("seeds", len(to_do), len(to_do))
     return found

@@ -42,7 +42,7 @@ from mechgap.tasks.scores import output_scores, right_graphs
 from mechgap.training.population import initial, validation_graphs
 from mechgap.training.provenance import Provenance
 from mechgap.training.recipe import Recipe
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 
 UNTRAINED = 4
 """How many untrained networks the yardstick is the mean of."""
@@ -160,7 +160,7 @@ def measure_population(
     deep: int | None = None,
     margins: Margins | None = None,
     workers: Workers = this_process,
-    tell: Tell = lambda *_: None,
+    on_progress: OnProgress = lambda *_: None,
 ) -> Results:
     """Measure networks that were trained with one recipe.
 
@@ -168,18 +168,18 @@ def measure_population(
     `elsewhere` are graphs to measure on in place of the recipe's own test set, and `deep` is how
     many deep ones there are beside them.
     """
-    tell("compiling", 0, count)
+    on_progress("compiling", 0, count)
     measuring = Measuring.of(recipe, elsewhere, deep, margins)
     of_run, yardsticks = (Subject(*each) for each in networks), measuring.beside
     found: dict[int | str, NetworkMeasures] = {}
     for subject, measures in workers(measuring, chain(of_run, yardsticks)):
         found[subject.name] = measures
-        tell("networks", len(found), count + len(yardsticks))
+        on_progress("networks", len(found), count + len(yardsticks))
     seeds = {name: found[name] for name in sorted(n for n in found if isinstance(n, int))}
     if not seeds:
         raise InvalidInput("there is no finished seed to measure")
     beside = {name: each for name, each in found.items() if isinstance(name, str)}
-    tell("distances between solutions", len(found), len(found))
+    on_progress("distances between solutions", len(found), len(found))
     everyone = list(seeds.values())
     test, compiled = measuring.data["test"], measuring.compiled
     names = [truth.mechanism for truth in test.truths]

@@ -27,7 +27,7 @@ from mechgap.network.network import Network
 from mechgap.training.population import initial, test_graphs
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import Store
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 
 
 def measure_run(
@@ -38,7 +38,7 @@ def measure_run(
     deep: int | None = None,
     margins: Margins | None = None,
     workers: Workers = this_process,
-    tell: Tell = lambda *_: None,
+    on_progress: OnProgress = lambda *_: None,
 ) -> Results:
     """Measure a run's finished seeds; diverged ones are left out.
 
@@ -66,7 +66,7 @@ def measure_run(
             deep=deep,
             margins=margins,
             workers=workers,
-            tell=tell,
+            on_progress=on_progress,
         )
     results = _with_interchange_of(results, _earlier(results.folder(folder)))
     save_results(results.folder(folder), results)
@@ -94,7 +94,7 @@ def measure_interchange(
     *,
     dimensions: Sequence[int] | None = None,
     workers: Workers = this_process,
-    tell: Tell = lambda *_: None,
+    on_progress: OnProgress = lambda *_: None,
 ) -> Results:
     """Count how far the networks of a measured run compute what its mechanisms compute.
 
@@ -128,13 +128,13 @@ def measure_interchange(
                 return initial(recipe, jnp.int32(0)).network
             return store.network(int(name), which)
 
-        tell("interchange", 0, len(asked))
+        on_progress("interchange", 0, len(asked))
         jobs = ((name, network(name)) for name in asked)
         work = Interchanging(recipe, None if dimensions is None else tuple(dimensions))
         for done, ((name, _), found) in enumerate(workers(work, jobs), 1):
             results = _with_interchange(results, name, found)
             save_results(folder, results)
-            tell("interchange", done, len(asked))
+            on_progress("interchange", done, len(asked))
     return results
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Key
 from mechgap.network.config import NetworkConfig
 from mechgap.network.encoders import PreparedEncoders
 from mechgap.network.linear import Linear, side_by_side
-from mechgap.network.pairwise import Meeting, pairwise
+from mechgap.network.pairwise import Activation, pairwise
 from mechgap.tasks.specs import Feature, Location, Task, Type
 
 
@@ -95,7 +95,7 @@ class PointerDecoder(eqx.Module):
         backwards = jnp.swapaxes(read.edges, 1, 2)
         target = pointed + edge.bias
         omega = self.score.weight.T
-        scores = pairwise(Meeting.MAXIMUM, pointing, target, backwards, edge.weight, omega)
+        scores = pairwise(Activation.MAXIMUM, pointing, target, backwards, edge.weight, omega)
         return scores[:, 0] + self.score.bias
 
 

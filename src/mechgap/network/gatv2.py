@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Key
 from mechgap.errors import InvalidInput
 from mechgap.network.config import NetworkConfig
 from mechgap.network.linear import LayerNorm, Linear, side_by_side
-from mechgap.network.pairwise import Meeting, pairwise
+from mechgap.network.pairwise import Activation, pairwise
 
 
 class Message(NamedTuple):
@@ -135,7 +135,7 @@ class PreparedGATv2(eqx.Module):
             )
             edge = jnp.concatenate([edge, jnp.ones_like(edge[:1])])
         scores = pairwise(
-            Meeting.LEAKY_RELU,
+            Activation.LEAKY_RELU,
             projected.receiver + everywhere,
             projected.sender,
             edges,

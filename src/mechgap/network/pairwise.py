@@ -27,8 +27,11 @@ from jaxtyping import Array, Float
 from mechgap.network import native
 
 
-class Meeting(IntEnum):
-    """How what the receiver brings meets what sender and edge bring."""
+class Activation(IntEnum):
+    """What joins the receiver's value with the sender's and the edge's.
+
+    LeakyReLU of their sum, or the larger of the two.
+    """
 
     LEAKY_RELU = 0
     MAXIMUM = 1
@@ -48,15 +51,15 @@ Scores = Float[Array, "batch heads nodes nodes"]
 
 
 def _scores(
-    meeting: Meeting, u: Nodes, v: Nodes, edges: Edges, weight: Weight, omega: Omega
+    activation: Activation, u: Nodes, v: Nodes, edges: Edges, weight: Weight, omega: Omega
 ) -> Scores:
     """The scores ``[batch, heads, receivers, senders]`` of all pairs."""
     if runs_natively(edges.shape[-1]):
         batch, nodes, _ = u.shape
         shapes = [(batch, omega.shape[0], nodes, nodes)]
-        return _call("pairwise_forward", shapes, meeting, u, v, edges, weight, omega)[0]
+        return _call("pairwise_forward", shapes, activation, u, v, edges, weight, omega)[0]
     zeta = v[:, None] + edges @ weight
-    if meeting is Meeting.LEAKY_RELU:
+    if activation is Activation.LEAKY_RELU:
         active = jax.nn.leaky_relu(u[:, :, None] + zeta, SLOPE)
     else:
         active = jnp.maximum(u[:, :, None], zeta)
@@ -74,26 +77,28 @@ def runs_natively(channels: int) -> bool:
     )
 
 
-def _call(function: str, shapes: list[tuple[int, ...]], meeting: Meeting, *operands: Array):
-    return native.call(function, shapes, *operands, kind=np.int64(meeting), slope=np.float64(SLOPE))
+def _call(function: str, shapes: list[tuple[int, ...]], activation: Activation, *operands: Array):
+    return native.call(
+        function, shapes, *operands, kind=np.int64(activation), slope=np.float64(SLOPE)
+    )
 
 
-def _forward(meeting: Meeting, *operands: Array):
-    return pairwise(meeting, *operands), operands
+def _forward(activation: Activation, *operands: Array):
+    return pairwise(activation, *operands), operands
 
 
-def _backward(meeting: Meeting, operands: tuple[Array, ...], grad: Scores):
+def _backward(activation: Activation, operands: tuple[Array, ...], grad: Scores):
     u, v, edges, weight, omega = operands
     if runs_natively(edges.shape[-1]):
         each = [(u.shape[0], *weight.shape), (u.shape[0], *omega.shape)]  # per sample
         shapes = [u.shape, v.shape, edges.shape, *each]
         d_u, d_v, d_edges, d_weight, d_omega = _call(
-            "pairwise_backward", shapes, meeting, *operands, grad
+            "pairwise_backward", shapes, activation, *operands, grad
         )
         return d_u, d_v, d_edges, jnp.sum(d_weight, 0), jnp.sum(d_omega, 0)
     zeta = v[:, None] + edges @ weight
     here = u[:, :, None]
-    if meeting is Meeting.LEAKY_RELU:
+    if activation is Activation.LEAKY_RELU:
         s = jnp.where(here + zeta >= 0, 1.0, SLOPE).astype(u.dtype)
     else:
         s = jnp.where(zeta > here, 1.0, jnp.where(zeta == here, 0.5, 0.0)).astype(u.dtype)
@@ -101,7 +106,7 @@ def _backward(meeting: Meeting, operands: tuple[Array, ...], grad: Scores):
     gs = (each_head * jnp.moveaxis(grad, 1, -1)[..., None]).reshape(s.shape)
     rows, columns = jnp.sum(gs, 2), jnp.sum(gs, 1)
     mixed = jnp.einsum("bijc,bijf->cf", edges, gs)
-    if meeting is Meeting.MAXIMUM:  # the receiver has what the maximum did not take from ζ
+    if activation is Activation.MAXIMUM:  # the receiver has what the maximum did not take from ζ
         whole = jnp.repeat(jnp.einsum("bhij->bih", grad), omega.shape[1], axis=-1)
         rows = whole - rows
     d_omega = jnp.sum(u * rows + v * columns, (0, 1)) + jnp.sum(weight * mixed, 0)

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from rich.console import Console
 from rich.table import Table
 
-from mechgap.measures.surroundings import LINE_FROM, LINE_TO, Landscape
+from mechgap.measures.landscape import LINE_FROM, LINE_TO, Landscape
 from mechgap.report.style import SERIES, STYLE, save_in_both
 
 COLOURS = {"learned": SERIES[0], "compiled": SERIES[1], "initial": SERIES[2]}

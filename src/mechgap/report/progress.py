@@ -46,18 +46,18 @@ class Shown(Watcher):
         """Say that programs are compiled now, which takes a while the first time."""
         self._show(f"compiling {what}", 0, None)
 
-    def progress(self, standing: Progress) -> None:
+    def progress(self, progress: Progress) -> None:
         """Show how training stands."""
-        total = standing.steps * standing.seeds
-        self._training = standing.reached < total
+        total = progress.steps * progress.seeds
+        self._training = progress.reached < total
         text = (
-            f"seeds {standing.seeds_done}/{standing.seeds}  step {standing.step:,}/"
-            f"{standing.steps:,}  loss {standing.loss:.4f}  validation {standing.validation:.3f}  "
-            f"{standing.rate:.0f} seed-steps/s  {_duration(standing.seconds_left)} left"
+            f"seeds {progress.seeds_done}/{progress.seeds}  step {progress.step:,}/"
+            f"{progress.steps:,}  loss {progress.loss:.4f}  validation {progress.validation:.3f}  "
+            f"{progress.rate:.0f} seed-steps/s  {_duration(progress.seconds_left)} left"
         )
         if self._bar or time.monotonic() - self._last > PLAIN_SECONDS or not self._training:
             self._last = time.monotonic()
-            self._show(text, standing.reached, total)
+            self._show(text, progress.reached, total)
 
     def tell(self, what: str, done: int, of: int) -> None:
         """Show what is measured, and how much of it is done."""

@@ -9,38 +9,38 @@ from rich.table import Column, Table
 
 from mechgap.compiler.sizes import Largest
 from mechgap.compiler.verify import Verification
-from mechgap.compiler.zoo import Specimen
+from mechgap.compiler.zoo import Attempt
 from mechgap.report.measures import WIDE
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class ZooRow:
     """A program in a target, and how its verification went if there was one."""
 
-    specimen: Specimen
+    attempt: Attempt
     verification: Verification | None
 
     def data(self) -> dict[str, Any]:
         """As plain data."""
-        specimen, found = self.specimen, self.verification
+        attempt, found = self.attempt, self.verification
         about: dict[str, Any] = {
-            "program": specimen.program.name,
-            "task": specimen.program.task,
-            "target": specimen.target.name,
-            "refused": specimen.refused,
+            "program": attempt.program.name,
+            "task": attempt.program.task,
+            "target": attempt.target.name,
+            "refused": attempt.refused,
         }
-        if specimen.compiled is not None:
-            network, certificate = specimen.compiled.network, specimen.compiled.certificate
+        if attempt.compiled is not None:
+            network, certificate = attempt.compiled.network, attempt.compiled.certificate
             about |= {
                 "hidden_size": network.config.hidden_size,
                 "message_passing_steps": network.config.nb_msg_passing_steps,
-                "state_units": len(specimen.compiled.hidden_units),
-                "attention_units": len(specimen.compiled.attention_units),
+                "state_units": len(attempt.compiled.hidden_units),
+                "attention_units": len(attempt.compiled.attention_units),
                 "parameters": network.parameters,
                 "nodes": certificate.domain.nodes,
                 "steps": certificate.domain.steps,
                 "attention_error": certificate.attention_error,
-                "unclaimed": dict(specimen.program.unclaimed),
+                "unclaimed": dict(attempt.program.unclaimed),
             }
         if found is not None:
             about |= {
@@ -55,7 +55,7 @@ class Exhibit:
         return about
 
 
-def show_zoo(exhibits: Sequence[Exhibit]) -> None:
+def show_zoo(rows: Sequence[ZooRow]) -> None:
     """Print the table, then what was refused and why."""
     console = _console()
     table = Table(
@@ -65,20 +65,20 @@ def show_zoo(exhibits: Sequence[Exhibit]) -> None:
         box=None,
         padding=(0, 2, 0, 0),
     )
-    for exhibit in exhibits:
-        about = exhibit.data()
+    for row in rows:
+        about = row.data()
         if about["refused"] is None:
             table.add_row(*_cells(about))
     console.print(table)
-    programs = {e.specimen.program.name: e.specimen.program for e in exhibits}
+    programs = {e.attempt.program.name: e.attempt.program for e in rows}
     missing = [f"{n}: {', '.join(p.unclaimed)}" for n, p in programs.items() if p.unclaimed]
     if missing:
         told = "; ".join(missing)
         console.print(f"\nhints that are not claimed (mechgap verify says why): {told}")
     reasons: dict[str, list[str]] = {}
-    for exhibit in exhibits:
-        if exhibit.specimen.refused is not None:
-            reasons.setdefault(exhibit.specimen.refused, []).append(exhibit.specimen.target.name)
+    for row in rows:
+        if row.attempt.refused is not None:
+            reasons.setdefault(row.attempt.refused, []).append(row.attempt.target.name)
     if reasons:
         console.print("\nnot compiled:")
     for why, targets in reasons.items():

@@ -64,7 +64,7 @@ def _together(
         )
         for (chunk, step), device in zip(waiting, places, strict=False)
     }
-    standing = dict(waiting)
+    reached = dict(waiting)
     while running:
         reports = list(threads.map(lambda lane: next(lane), running.values()))
         stopping = work.watcher.wants_to_stop()  # asked once, so that stopping means recorded
@@ -72,9 +72,9 @@ def _together(
         for chunk, (learners, notes) in zip(list(running), reports, strict=True):
             work.record(chunk, learners, notes, stopping=stopping)
             step = notes.metrics[0].step
-            done += len(chunk) * (step - standing[chunk])
-            standing[chunk] = step
-            if standing[chunk] == end:
+            done += len(chunk) * (step - reached[chunk])
+            reached[chunk] = step
+            if reached[chunk] == end:
                 del running[chunk]
         work.tell([row for _, notes in reports for row in notes.metrics], done)
         if stopping and running:

@@ -274,7 +274,7 @@ class Store:
             for seed in seeds
         )
 
-    def standing(self, seeds: Sequence[int]) -> tuple[int, str | None]:
+    def step_reached(self, seeds: Sequence[int]) -> tuple[int, str | None]:
         """The step that a chunk has reached; and what had to be thrown away, if anything."""
         known = {row.seed: row for row in self.seeds()}
         if all(known[seed].step == 0 for seed in seeds):

@@ -63,7 +63,7 @@ class Watcher:
     def begin(self, what: str) -> None:
         """Called when there is something to do, with what programs are compiled for."""
 
-    def progress(self, standing: Progress) -> None:
+    def progress(self, progress: Progress) -> None:
         """Called after every report."""
 
     def say(self, text: str) -> None:
@@ -82,30 +82,30 @@ class Watcher:
         """Called with what is measured after training, how much is done, and of how much."""
 
 
-Tell = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and of how much."""
 
 
-class Telling(Watcher):
+class CallbackWatcher(Watcher):
     """Tells a function how everything goes, training in seed-steps."""
 
-    def __init__(self, tell: Tell):
-        self._tell = tell
+    def __init__(self, on_progress: OnProgress):
+        self._on_progress = on_progress
 
-    def progress(self, standing: Progress) -> None:
+    def progress(self, progress: Progress) -> None:
         """Training, as one thing among others."""
-        self._tell("training", standing.reached, standing.steps * standing.seeds)
+        self._on_progress("training", progress.reached, progress.steps * progress.seeds)
 
     def tell(self, what: str, done: int, of: int) -> None:
         """Everything else."""
-        self._tell(what, done, of)
+        self._on_progress(what, done, of)
 
 
-def watching(progress: Tell | Watcher | None) -> Watcher:
+def watching(progress: OnProgress | Watcher | None) -> Watcher:
     """Whoever is to be told: a watcher, a function, or nobody."""
     if isinstance(progress, Watcher):
         return progress
-    return Watcher() if progress is None else Telling(progress)
+    return Watcher() if progress is None else CallbackWatcher(progress)
 
 
 class Stopped(Exception):
@@ -140,19 +140,19 @@ class Work:
         return self.trained / max(1e-9, time.monotonic() - self._since)
 
     def unfinished(self) -> list[tuple[Chunk, int]]:
-        """Chunks that are not finished and the step at which they stand, furthest first."""
-        standing = []
+        """Chunks that are not finished and the step that each has reached, furthest first."""
+        unfinished = []
         for i in range(0, len(self.seeds), self.width):
             chunk = tuple(self.seeds[i : i + self.width])
             if not self.store.is_finished(chunk):
-                step, problem = self.store.standing(chunk)
-                standing.append((chunk, step))
+                step, problem = self.store.step_reached(chunk)
+                unfinished.append((chunk, step))
                 if problem:
                     self.watcher.say(problem)
-        if standing:
+        if unfinished:
             sizes = ", ".join(map(str, dict.fromkeys(self.recipe.train_lengths)))
             self.watcher.begin(f"{self.recipe.task} for graphs of {sizes} nodes")
-        return sorted(standing, key=lambda item: -item[1])
+        return sorted(unfinished, key=lambda item: -item[1])
 
     def places(self, chunk: Chunk) -> list[int]:
         """The chunk's seeds at full width: a last one that is smaller repeats its last seed."""
@@ -163,7 +163,7 @@ class Work:
         return min(self.recipe.train_steps, (step // stride + 1) * stride)
 
     def record(self, chunk: Chunk, learners: Learner, notes: Notes, *, stopping: bool) -> None:
-        """Take note of a chunk's new standing: in the folder when it is due, or at the end."""
+        """Take note of how far a chunk is: in the folder when it is due, or at the end."""
         mine = jax.tree.map(lambda x: x[: len(chunk)], learners)
         pending = self._unrecorded.setdefault(chunk, Notes())
         pending.add(notes, chunk)

@@ -18,7 +18,7 @@ from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.at_sizes import AtSizes, OnGraphs, measure_sizes
 from mechgap.measures.snapshot import SeenRun
 from mechgap.report.sizes import LEARNED, BySize, lines_of, over_sizes
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 
 KINDS = ("er-sparse", "ws", "delaunay")
 COUNTS = {16: 32, 64: 32, 160: 32, 800: 8, 1600: 8}
@@ -36,15 +36,15 @@ def kept_sizes(results: Path, population: Population) -> AtSizes | None:
     return AtSizes.read(_path(results, population))
 
 
-def keep_sizes(population: Population, runs: Path, results: Path, tell: Tell) -> None:
+def keep_sizes(population: Population, runs: Path, results: Path, on_progress: OnProgress) -> None:
     """Look at a run's networks on other graphs, and join what was seen to what is kept."""
     run, found = finished_run(population, runs), AtSizes("best")
     if run is None:
         return
     for nodes, count in COUNTS.items():
-        found = measure_sizes(run.folder, KINDS, [nodes], count=count, tell=tell)
+        found = measure_sizes(run.folder, KINDS, [nodes], count=count, on_progress=on_progress)
     found = measure_sizes(
-        run.folder, KINDS, [DECIDED], count=COUNTS[DECIDED], lists=True, tell=tell
+        run.folder, KINDS, [DECIDED], count=COUNTS[DECIDED], lists=True, on_progress=on_progress
     )
     kept = kept_sizes(results, population)
     for on in () if kept is None else kept.graphs:

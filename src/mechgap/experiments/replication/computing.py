@@ -29,19 +29,21 @@ from mechgap.measures.run import measure_interchange
 from mechgap.report.interchange import COLUMNS, cells, score_beside
 from mechgap.report.measures import percent
 from mechgap.report.two_by_two import Point, two_by_two
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 
 YARDSTICKS = ("untrained", "compiled")
 
 
-def keep_interchange(population: Population, runs: Path, results: Path, tell: Tell) -> None:
+def keep_interchange(
+    population: Population, runs: Path, results: Path, on_progress: OnProgress
+) -> None:
     """Count how far the networks of a run compute what its mechanisms do, and keep the numbers."""
     folder = runs / population.name
     if numbers_of(folder) is None:
         return
-    measured_run(folder, tell)
-    measure_interchange(folder, tell=tell)
-    keep_numbers(population, runs, results, tell)
+    measured_run(folder, on_progress)
+    measure_interchange(folder, on_progress=on_progress)
+    keep_numbers(population, runs, results, on_progress)
 
 
 def _is_known(population: Population, results: Path) -> bool:

@@ -13,7 +13,7 @@ from mechgap.experiments.replication.kinds import Study, TableOfRows, finished_r
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.counterexamples import SearchedRun, counterexamples
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 from mechgap.typed import plain
 
 
@@ -26,12 +26,17 @@ def kept_counterexamples(results: Path, population: Population) -> SearchedRun |
     return SearchedRun.read(_path(results, population), "Remove it and run again")
 
 
-def keep_counterexamples(population: Population, runs: Path, results: Path, tell: Tell) -> None:
+def keep_counterexamples(
+    population: Population, runs: Path, results: Path, on_progress: OnProgress
+) -> None:
     """Search for the smallest wrong graphs of a run, and join what was found to what is kept."""
     run = finished_run(population, runs)
     if run is None:
         return
-    found, kept = counterexamples(run, tell=tell), kept_counterexamples(results, population)
+    found, kept = (
+        counterexamples(run, on_progress=on_progress),
+        kept_counterexamples(results, population),
+    )
     how = found.parameters, found.max_nodes
     if kept is not None and (kept.parameters, kept.max_nodes) == how:
         found = kept.with_seeds(found)

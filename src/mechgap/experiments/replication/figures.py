@@ -12,10 +12,10 @@ from mechgap.experiments.replication.landscapes import LANDSCAPES
 from mechgap.experiments.replication.library import BF, BFS, DFS_SHORT, REGULARISED_BFS
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.tables import STABILITY_ROWS, TABLES
+from mechgap.measures.landscape import SETTINGS, load_landscape
 from mechgap.measures.reference import compile_reference
 from mechgap.measures.results import load_results
 from mechgap.measures.snapshot import Snapshot, load_snapshots
-from mechgap.measures.surroundings import SETTINGS, load_landscape
 from mechgap.report.figures import available_figures
 from mechgap.report.landscape import draw_landscape
 from mechgap.report.style import save_in_both

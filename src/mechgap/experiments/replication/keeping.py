@@ -18,22 +18,26 @@ from mechgap.measures.data import make_data
 from mechgap.measures.elsewhere import name_of, other_graphs
 from mechgap.measures.snapshot import see_on
 from mechgap.training.store import Store
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 
 
-def keep_numbers(population: Population, runs: Path, results: Path, tell: Tell) -> None:
+def keep_numbers(
+    population: Population, runs: Path, results: Path, on_progress: OnProgress
+) -> None:
     """Write the numbers of a population's finished seeds, with those that are kept of others."""
     folder = runs / population.name
     if numbers_of(folder) is None:
         return
     if population.in_full:
-        measured_run(folder, tell)
+        measured_run(folder, on_progress)
     keep_snapshots(results, population, folder)
     numbers = numbers_of(folder)
     assert numbers is not None
     kept = load_numbers(results, population.name)
     known = {} if kept is None else kept.elsewhere
-    numbers = replace(numbers, elsewhere=_seen_elsewhere(population, folder, numbers, known, tell))
+    numbers = replace(
+        numbers, elsewhere=_seen_elsewhere(population, folder, numbers, known, on_progress)
+    )
     prints = kept_fingerprints(results, population.name)["best"]
     save_numbers(
         results,
@@ -43,7 +47,11 @@ def keep_numbers(population: Population, runs: Path, results: Path, tell: Tell) 
 
 
 def _seen_elsewhere(
-    population: Population, folder: Path, numbers: Numbers, known: SeenElsewhere, tell: Tell
+    population: Population,
+    folder: Path,
+    numbers: Numbers,
+    known: SeenElsewhere,
+    on_progress: OnProgress,
 ) -> SeenElsewhere:
     """What a run's best networks do on the other graphs of their population, if not yet known."""
     recipe = population.recipe
@@ -59,5 +67,5 @@ def _seen_elsewhere(
             data = make_data(other.name, other.batch, recipe.mechanisms)
             for i, seed in enumerate(missing, start=1):
                 seen[str(seed)] = see_on(store.network(seed, "best"), data)
-                tell(f"{population.name} on {other.name}", i, len(missing))
+                on_progress(f"{population.name} on {other.name}", i, len(missing))
     return found

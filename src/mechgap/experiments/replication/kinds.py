@@ -21,7 +21,7 @@ from mechgap.measures.solutions import FORMS
 from mechgap.report.paper import CLUSTERS
 from mechgap.training.run import Run
 from mechgap.training.store import DATABASE
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 from mechgap.typed import plain
 
 
@@ -29,7 +29,7 @@ from mechgap.typed import plain
 class Study:
     """What is found out about trained networks beside what all of them are measured by."""
 
-    keep: Callable[[Population, Path, Path, Tell], None]
+    keep: Callable[[Population, Path, Path, OnProgress], None]
     """From a population's run in the folder of runs into the folder of results: what is not known
     yet. Nothing where there is no run."""
     is_known: Callable[[Population, Path], bool]

@@ -5,16 +5,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from mechgap.experiments.landscape import around_run
+from mechgap.experiments.landscape import landscape_of_run
 from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import Study, Table
 from mechgap.experiments.replication.numbers import load_data, save_data
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
-from mechgap.measures.surroundings import Settings, compute
+from mechgap.measures.landscape import Settings, compute
 from mechgap.report.landscape import draw_landscape
 from mechgap.training.store import DATABASE
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 
 SEED = 0
 """Whose learned parameters are looked at."""
@@ -33,16 +33,18 @@ def is_computed(population: Population, results: Path) -> bool:
     return load_data(results, file_name(population)) is not None
 
 
-def keep_landscape(population: Population, runs: Path, results: Path, tell: Tell) -> None:
+def keep_landscape(
+    population: Population, runs: Path, results: Path, on_progress: OnProgress
+) -> None:
     """Look around the parameters of a run, or at the rest of it; its numbers are kept."""
     folder = runs / population.name
     if not (folder / DATABASE).exists():
         return
-    around = around_run(folder, SEED, None)
+    job = landscape_of_run(folder, SEED, None)
     points = POINTS.get(population.task, Settings.points)
-    settings = Settings(title=around.title, points=points)
-    found = compute(around.folder, settings, around.networks, around.batch, tell)
-    draw_landscape(found, around.folder)
+    settings = Settings(title=job.title, points=points)
+    found = compute(job.folder, settings, job.networks, job.batch, on_progress)
+    draw_landscape(found, job.folder)
     numbers = {"settings": asdict(settings), "flatness": found.flatness()}
     numbers["settings"]["radii"] = list(settings.radii)
     save_data(results, file_name(population), numbers)

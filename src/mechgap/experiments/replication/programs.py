@@ -18,7 +18,7 @@ from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import Study, TableOfRows, finished_run, missing
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
-from mechgap.training.train import Tell
+from mechgap.training.train import OnProgress
 
 COLUMNS = {
     "agreement": "agrees (%)",
@@ -41,12 +41,14 @@ def kept_programs(results: Path, population: Population) -> DecompiledRun | None
     return DecompiledRun.read(_path(results, population), "Remove it and run again")
 
 
-def keep_programs(population: Population, runs: Path, results: Path, tell: Tell) -> None:
+def keep_programs(
+    population: Population, runs: Path, results: Path, on_progress: OnProgress
+) -> None:
     """Decompile the finished networks of a run, and join what was found to what is kept."""
     run = finished_run(population, runs)
     if run is None:
         return
-    found = decompile_run(run, tell=tell)
+    found = decompile_run(run, on_progress=on_progress)
     kept = kept_programs(results, population)
     (found if kept is None else kept.with_seeds(found.seeds)).write(_path(results, population))
 

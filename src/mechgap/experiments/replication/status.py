@@ -12,7 +12,7 @@ from mechgap.training.store import DATABASE, Store, is_worked_on
 
 
 @dataclass(frozen=True)
-class Standing:
+class PopulationStatus:
     """How one population stands."""
 
     population: Population
@@ -52,8 +52,10 @@ class Standing:
         }
 
 
-def standing(population: Population, seeds: int | None, runs: Path, results: Path) -> Standing:
-    """How a population stands, by what is in both folders."""
+def status_of(
+    population: Population, seeds: int | None, runs: Path, results: Path
+) -> PopulationStatus:
+    """How far a population is, by what is in both folders."""
     wanted = population.seeds if seeds is None else seeds
     folder, steps = runs / population.name, population.recipe.train_steps
     numbers = load_numbers(results, population.name)
@@ -68,7 +70,7 @@ def standing(population: Population, seeds: int | None, runs: Path, results: Pat
     finished = kept | {*(row.seed for row in rows if row.state == "finished")}
     gone = (kept | diverged) - {row.seed for row in rows}
     share = sum(done.get(seed, 0) for seed in range(wanted)) / (wanted * steps)
-    return Standing(
+    return PopulationStatus(
         population,
         len(finished),
         wanted,
@@ -89,6 +91,8 @@ def table_state(states: Iterable[str]) -> str:
     return "partly"
 
 
-def standings(table: Table, seeds: int | None, runs: Path, results: Path) -> dict[str, Standing]:
+def statuses(
+    table: Table, seeds: int | None, runs: Path, results: Path
+) -> dict[str, PopulationStatus]:
     """Every population of a table, by name."""
-    return {p.name: standing(p, seeds, runs, results) for p in table.populations}
+    return {p.name: status_of(p, seeds, runs, results) for p in table.populations}

@@ -11,7 +11,7 @@ from mechgap.experiments.replication.figures import figure_populations
 from mechgap.experiments.replication.keeping import keep_numbers
 from mechgap.experiments.replication.kinds import duration
 from mechgap.experiments.replication.populations import Population
-from mechgap.experiments.replication.status import standing
+from mechgap.experiments.replication.status import status_of
 from mechgap.measures.snapshot import Observer
 from mechgap.report.paper import paper_number
 from mechgap.training.local import forget_programs
@@ -42,7 +42,7 @@ def needed(what: str, steps: int | None) -> list[Population]:
 
 def train_all(populations: Iterable[Population], seeds: int | None, places: Places) -> None:
     """Train what is missing of some populations, and keep the numbers of all of them."""
-    found = [standing(p, seeds, places.runs, places.results) for p in populations]
+    found = [status_of(p, seeds, places.runs, places.results) for p in populations]
     missing = [s for s in found if s.finished < s.wanted and s.to_train]
     if missing:
         names = ", ".join(f"{s.population.name} ({s.wanted} seeds)" for s in missing)
@@ -68,7 +68,7 @@ def spend(seconds: float, places: Places) -> None:
     populations = tables.all_populations()
     candidates = []
     for population in populations.values():
-        s = standing(population, None, places.runs, places.results)
+        s = status_of(population, None, places.runs, places.results)
         printed = paper_number(population.recipe)
         most = printed["n"] if printed else population.seeds
         candidates.append(
@@ -84,7 +84,7 @@ def spend(seconds: float, places: Places) -> None:
     names = ", ".join(f"{name} ({count} seeds)" for name, count in planned.seeds.items())
     places.watcher.say(f"to train, in this order: {names}; about {duration(planned.seconds)} here")
     for name, count in planned.seeds.items():
-        s = standing(populations[name], count, places.runs, places.results)
+        s = status_of(populations[name], count, places.runs, places.results)
         if s.to_train and not train_population(s.population, s.to_train, places):
             places.watcher.say("the time is spent; the same command goes on from here")
             break

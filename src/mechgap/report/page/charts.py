@@ -14,9 +14,9 @@ from scipy.cluster.hierarchy import dendrogram
 from mechgap.decompiler.population import DecompiledRun
 from mechgap.measures.at_sizes import AtSizes
 from mechgap.measures.internal import stacked_parts
+from mechgap.measures.landscape import Landscape
 from mechgap.measures.results import NetworkMeasures, Results
 from mechgap.measures.snapshot import Snapshot
-from mechgap.measures.surroundings import Landscape
 from mechgap.report.answer import nearest
 from mechgap.report.attends_by import Panel, colours, panels, receivers_named, title
 from mechgap.report.interchange import scores

@@ -18,9 +18,9 @@ from mechgap.display import png
 from mechgap.errors import InvalidInput
 from mechgap.measures.at_sizes import AtSizes, load_sizes
 from mechgap.measures.counterexamples import SearchedRun
+from mechgap.measures.landscape import SETTINGS, Landscape, load_landscape
 from mechgap.measures.results import Results, load_results
 from mechgap.measures.snapshot import Snapshot, load_snapshots
-from mechgap.measures.surroundings import SETTINGS, Landscape, load_landscape
 from mechgap.report.answer import answer
 from mechgap.report.page import tables
 from mechgap.report.page.charts import charts
