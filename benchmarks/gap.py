@@ -52,7 +52,7 @@ def measured(task: str) -> dict[str, Any]:
     seeds = list(told["seeds"].values())
     mechanism = told["reference"]
     gaps = [row["gaps"]["test"][mechanism] for row in seeds]
-    chance = told["yardsticks"]["uniform"]["gaps"]["test"][mechanism]
+    chance = told["baselines"]["uniform"]["gaps"]["test"][mechanism]
     recipe = told["recipe"]
     return {
         "seconds": round(seconds),

@@ -220,7 +220,7 @@ def gaps() -> str:
         seeds = measures["seeds"]
         reference = recipe["supervised_mechanism"] or measures["reference"]
         gap = [row["gaps"].get(reference, {}) for row in seeds]
-        chance = measures["yardsticks"]["uniform"]["gaps"].get(reference, {})
+        chance = measures["baselines"]["uniform"]["gaps"].get(reference, {})
         cells = (
             _percent([row["accuracy"] for row in seeds]),
             _percent([row["graph_accuracy"] for row in seeds]),

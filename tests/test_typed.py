@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -83,3 +84,25 @@ def test_what_is_not_such_a_result_is_refused(change, said):
     with pytest.raises(InvalidInput) as error:
         typed(Outer, {**plain(GOOD), **change}, arrays(GOOD))
     assert said in str(error.value)
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """Written when `parts` was called `pieces`."""
+
+    parts: Mapping[str, Inner]
+
+    FORMERLY: ClassVar = {"parts": "pieces"}
+
+
+def test_older_files_are_read_by_the_names_that_they_have():
+    value = Renamed({"a": Inner(1.0, (0.0, 1.0), np.ones(2))})
+    now, series = plain(value), arrays(value)
+    before = {"pieces": now["parts"]}
+    renamed = {name.replace("parts/", "pieces/"): array for name, array in series.items()}
+    for data, held in ((now, series), (before, renamed)):
+        again = typed(Renamed, data, held)
+        assert again.parts["a"].value == 1.0
+        np.testing.assert_array_equal(again.parts["a"].series, np.ones(2))
+    with pytest.raises(InvalidInput, match="'parts' is missing"):
+        typed(Renamed, {})

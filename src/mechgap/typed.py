@@ -3,7 +3,8 @@
 A result is a dataclass of numbers, texts, arrays, and of mappings, tuples and dataclasses of them;
 its annotations say what is read back. What is not a number (no such row, one seed only) is null in
 JSON and NaN in Python. A class may tell more than its fields, by naming properties in `ALSO_TOLD`:
-they are written for readers of the file, and not read back.
+they are written for readers of the file, and not read back. A field that has been renamed is still
+read by its name in older files, if the class says in `FORMERLY` what that was.
 """
 
 import math
@@ -110,11 +111,13 @@ def typed(kind: Any, data: Any, series: Arrays | None = None, path: str = "") ->
 def _dataclass(kind: type[Any], data: Any, series: Arrays, path: str) -> Any:
     if not isinstance(data, Mapping):
         raise InvalidInput(f"'{path}' must be a mapping; got {data!r}")
-    found = {}
+    found, formerly = {}, getattr(kind, "FORMERLY", {})
     for name, (inner, needed) in _fields(kind).items():
-        where = f"{path}/{name}" if path else name
-        if name in data or where in series or _is_arrays(inner):
-            found[name] = typed(inner, data.get(name), series, where)
+        older = formerly.get(name, name)
+        written = name if name in data or older not in data else older
+        where = f"{path}/{written}" if path else written
+        if written in data or where in series or _is_arrays(inner):
+            found[name] = typed(inner, data.get(written), series, where)
         elif needed:
             raise InvalidInput(f"'{where}' is missing")
     return kind(**found)

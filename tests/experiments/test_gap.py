@@ -128,6 +128,6 @@ def test_a_program_that_no_architecture_takes_is_trained_and_compared_all_the_sa
     assert found.results.networks[0].gaps["test"]["falling"].tv > 0
     assert found.page.exists()
     assert ("training", 2, 2) in told
-    assert {what for what, _, _ in told} > {"seeds", "yardsticks"}
+    assert {what for what, _, _ in told} > {"seeds", "baselines"}
     assert found.to_json()["verification"] is None
     assert "learned network" in found._repr_html_()

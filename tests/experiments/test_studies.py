@@ -91,17 +91,17 @@ def kept(tmp_path):
     )
     seeds = [replace(s, interchange={}, failing=None) for s in numbers.measures.seeds]
     seeds = (*(replace(s, **m) for s, m in zip(seeds, studied, strict=False)), *seeds[3:])
-    yardsticks = dict(numbers.measures.yardsticks)
+    baselines = dict(numbers.measures.baselines)
     for name, follows in (("untrained", 0.06), ("compiled", 1.0)):
-        yardsticks[name] = replace(
-            yardsticks[name], interchange=interchange(visit=follows, pi=follows)
+        baselines[name] = replace(
+            baselines[name], interchange=interchange(visit=follows, pi=follows)
         )
-    measures = replace(numbers.measures, seeds=seeds, yardsticks=yardsticks)
+    measures = replace(numbers.measures, seeds=seeds, baselines=baselines)
     save_numbers(tmp_path, "bfs", replace(numbers, measures=measures))
     return tmp_path
 
 
-def test_variables_stand_beside_their_yardsticks(kept):
+def test_variables_stand_beside_their_baselines(kept):
     table = rendered(InterchangeTable("A table", ROWS), kept)
     visit, pi, missing = table.rows
     assert {len(row) for row in table.rows} == {len(table.head)}

@@ -218,10 +218,10 @@ def test_channels_are_kept_as_files(read_softly):
 def test_a_run_is_measured_and_shown(tmp_path, capsys):
     folder = untrained_run(tmp_path / "run", "bellman_ford", seeds=(0,))
     results = measure_run(folder)
-    compiled = results.yardsticks["compiled"].channels
+    compiled = results.baselines["compiled"].channels
     assert compiled is not None
     assert compiled.numbers["d"].verdict == "edges"
-    assert results.yardsticks["untrained"].channels is not None
+    assert results.baselines["untrained"].channels is not None
     show_measures(load_results(folder))
     shown = capsys.readouterr().out
     assert "weight of the edge from the source" in shown
@@ -229,7 +229,7 @@ def test_a_run_is_measured_and_shown(tmp_path, capsys):
 
     path = folder / "measures.json"
     numbers = json.loads(path.read_text())
-    for row in (*numbers["seeds"].values(), *numbers["yardsticks"].values()):
+    for row in (*numbers["seeds"].values(), *numbers["baselines"].values()):
         del row["channels"]  # as in files of before there were any
     path.write_text(json.dumps(numbers))
     older = load_results(folder)

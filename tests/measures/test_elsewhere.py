@@ -45,7 +45,7 @@ def test_a_run_is_measured_on_other_graphs(folder, mechgap):
         "constant_outputs": [],
     }
     assert list(found["seeds"]) == ["0"]
-    compiled = found["yardsticks"]["compiled"]
+    compiled = found["baselines"]["compiled"]
     assert (compiled["accuracy"], compiled["graph_accuracy"], compiled["external"]) == (1, 1, 1)
     assert compiled["gaps"]["test"]["bfs"]["agreement"] == 1
     written = json.loads((folder / "elsewhere/tree-9-4-graphs/measures.json").read_text())

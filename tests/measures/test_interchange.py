@@ -183,8 +183,8 @@ def test_a_run_is_measured_seed_by_seed_and_gone_on_with(tmp_path):
     assert found.keys() == {"bfs", "bfs_parent"}
     assert found["bfs"].variables.keys() == {"visit", "pi"}
     assert set(found["bfs"].variables["pi"].curve) == {0, 1, 2, 4}
-    assert results.yardsticks["compiled"].interchange["bfs"].score == 1.0
-    assert results.yardsticks["untrained"].interchange["bfs"].score < 0.5
+    assert results.baselines["compiled"].interchange["bfs"].score == 1.0
+    assert results.baselines["untrained"].interchange["bfs"].score < 0.5
     # Measured again it keeps what is known of the same networks.
     again = measure(folder)
     assert again.seeds[1].interchange == found

@@ -11,9 +11,9 @@ from mechgap import InvalidInput, from_graphs, sample
 from mechgap.compiler.compile import compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
+from mechgap.measures.baselines import self_attention, uniform_attention
 from mechgap.measures.data import Data, long_traces, make_data
 from mechgap.measures.internal import internal_gap
-from mechgap.measures.yardsticks import self_attention, uniform_attention
 from mechgap.network.network import Network
 from mechgap.network.trace import run
 from mechgap.programs.library import LIBRARY, mechanisms

@@ -95,7 +95,7 @@ def test_a_run_at_several_sizes(tmp_path, monkeypatch, capsys):
     assert [(on.kind, on.nodes, on.on_lists) for on in found.graphs] == [
         ("tree", 6, False), ("tree", 10, True), ("ws", 6, False), ("ws", 10, True),
     ]  # fmt: skip
-    assert all(on.yardsticks["compiled"].graph_accuracy == 1 for on in found.graphs)
+    assert all(on.baselines["compiled"].graph_accuracy == 1 for on in found.graphs)
     monkeypatch.setattr("mechgap.measures.at_sizes._drawn", None)  # nothing is looked at again
     again = call(monkeypatch, capsys, *asked, "--json")
     assert json.loads(again.stdout) == json.loads((run / FILE).read_text())

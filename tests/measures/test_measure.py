@@ -46,7 +46,7 @@ def test_a_run_is_measured(folder, capsys):
     results = measure_run(folder, on_progress=lambda *what: told.append(what))
     assert list(results.seeds) == [0, 1, 2]
     assert (results.mechanisms, results.reference) == (["bfs", "bfs_parent"], "bfs")
-    for row in [*results.networks, *results.yardsticks.values()]:
+    for row in [*results.networks, *results.baselines.values()]:
         for gap in row.gaps["test"].values():
             assert gap.l1 == pytest.approx(2 * gap.tv, rel=1e-5)
             assert gap.paper == pytest.approx(gap.l1 / 6, rel=1e-5)
@@ -63,7 +63,7 @@ def test_a_run_is_measured(folder, capsys):
         assert network.nearest is not None
         assert gaps[network.nearest].agreement == max(gap.agreement for gap in gaps.values())
         assert network.deep.mechanisms.keys() == gaps.keys()
-    compiled = results.yardsticks["compiled"]
+    compiled = results.baselines["compiled"]
     assert (compiled.accuracy, compiled.graph_accuracy, compiled.external) == (1, 1, 1)
     assert compiled.deep is not None
     assert compiled.causal is not None
@@ -72,7 +72,7 @@ def test_a_run_is_measured(folder, capsys):
     assert compiled.gaps["test"]["bfs"].agreement == 1
     foils = compiled.causal.mechanisms["bfs"].foils
     assert [(foil.part, foil.verdict) for foil in foils] == [("key", "used"), ("mask", "used")]
-    assert results.yardsticks["self"].gaps["test"]["bfs"].agreement == 0
+    assert results.baselines["self"].gaps["test"]["bfs"].agreement == 0
     smallest = min(network.gaps["test"]["bfs"].tv for network in results.networks)
     assert results.solutions.closest_to_compiled is not None
     assert results.solutions.closest_to_compiled.tv == smallest
@@ -105,9 +105,9 @@ def test_the_command_prints_one_object(folder, capsys):
     measure(folder, as_json=True)
     shown = capsys.readouterr()
     found = json.loads(shown.out)
-    assert {"seeds", "yardsticks", "correlations", "solutions"} <= found.keys()
-    assert found["yardsticks"]["compiled"]["causal"]["mechanisms"]["bfs"]["foils"][0]["verdict"]
-    assert {"uniform", "self", "untrained"} <= found["yardsticks"].keys()
+    assert {"seeds", "baselines", "correlations", "solutions"} <= found.keys()
+    assert found["baselines"]["compiled"]["causal"]["mechanisms"]["bfs"]["foils"][0]["verdict"]
+    assert {"uniform", "self", "untrained"} <= found["baselines"].keys()
     assert "measuring" in shown.err
 
 

@@ -8,13 +8,13 @@ import pytest
 from mechgap.compiler.compile import Compiled, compile_program
 from mechgap.compiler.domain import Domain
 from mechgap.compiler.target import TARGETS
+from mechgap.measures.baselines import self_attention, uniform_attention
 from mechgap.measures.causal import causal
 from mechgap.measures.data import Data, GroundTruth, make_data
 from mechgap.measures.examples import example_run
 from mechgap.measures.foiled import foiled_hints
 from mechgap.measures.internal import internal_gap
 from mechgap.measures.run import measure_run
-from mechgap.measures.yardsticks import self_attention, uniform_attention
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
 from mechgap.network.trace import run
@@ -119,7 +119,7 @@ def test_a_run_of_dfs_is_measured(steps, tmp_path):
     folder = untrained_run(tmp_path / "dfs", "dfs", seeds=(0, 1), nb_msg_passing_steps=steps)
     results = measure_run(folder)
     assert results.networks[0].nearest == "dfs"
-    compiled = results.yardsticks["compiled"]
+    compiled = results.baselines["compiled"]
     assert (compiled.accuracy, compiled.gaps["test"]["dfs"].agreement) == (1, 1)
     assert compiled.gaps["test"]["dfs"].tv < 1e-3
     assert compiled.causal is not None

@@ -180,7 +180,7 @@ def test_the_answer_says_what_was_found(run):
     accuracy = np.mean([network.accuracy for network in networks])
     assert text.startswith(f"3 learned networks: {100 * accuracy:.1f} % of outputs right")
     mechanism = max(("bfs", "bfs_parent"), key=[n.nearest for n in networks].count)
-    chance = results.yardsticks["uniform"].gaps["test"][mechanism].agreement
+    chance = results.baselines["uniform"].gaps["test"][mechanism].agreement
     assert f"(by chance {100 * chance:.1f} %)" in text
     for measure in ("agreement", "misplaced", "tv"):
         value = np.mean([getattr(n.gaps["test"][mechanism], measure) for n in networks])

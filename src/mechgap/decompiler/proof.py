@@ -8,6 +8,7 @@ import numpy as np
 
 from mechgap.decompiler.explanation import ErrorsPredicted, Forced
 from mechgap.decompiler.watched import Attention, Watched, spread
+from mechgap.measures.baselines import uniform_attention
 from mechgap.measures.causal import (
     Answered,
     accuracy_under,
@@ -17,7 +18,6 @@ from mechgap.measures.causal import (
     hardened_score,
 )
 from mechgap.measures.data import Data
-from mechgap.measures.yardsticks import uniform_attention
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace
 from mechgap.programs.interpreter import interpret

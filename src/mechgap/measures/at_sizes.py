@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +38,7 @@ from mechgap.typed import plain, rounded, typed
 FILE = "sizes.json"
 UNIFORM, UNTRAINED, COMPILED = "uniform", "untrained", "compiled"
 ALIKE_FOR_ALL = (UNIFORM, COMPILED)
-"""Yardsticks that do not depend on how networks begin."""
+"""Baselines that do not depend on how networks begin."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,15 @@ class OnGraphs:
     nodes: int
     count: int
     seeds: Mapping[str, SeenRun] = field(default_factory=dict)
-    yardsticks: Mapping[str, SeenRun] = field(default_factory=dict)
+    baselines: Mapping[str, SeenRun] = field(default_factory=dict)
     """`uniform` attention, an `untrained` network, and a `compiled` one where the mechanism can be
     certified for this size. Its graphs have positions on its grid."""
     refused: str | None = None
     """Why there is no compiled network."""
     lists: bool = False
     """Whether lists of edges were asked for, also where matrices have room."""
+
+    FORMERLY: ClassVar = {"baselines": "yardsticks"}
 
     @property
     def on_lists(self) -> bool:
@@ -68,19 +70,19 @@ class OnGraphs:
         return self.kind, self.nodes, self.count, self.lists
 
     def missing(self, seeds: Sequence[int]) -> list[str]:
-        """Of some seeds and all yardsticks, those of which nothing is known."""
+        """Of some seeds and all baselines, those of which nothing is known."""
         beside = [UNIFORM, UNTRAINED] + ([] if self.refused is not None else [COMPILED])
         return [str(seed) for seed in seeds if str(seed) not in self.seeds] + [
-            name for name in beside if name not in self.yardsticks
+            name for name in beside if name not in self.baselines
         ]
 
     def having(self, name: str, seen: SeenRun | str) -> "OnGraphs":
-        """With what was seen of a seed or yardstick, or why there is no compiled network."""
+        """With what was seen of a seed or baseline, or why there is no compiled network."""
         if isinstance(seen, str):
             return replace(self, refused=seen)
         if name in (UNIFORM, UNTRAINED, COMPILED):
-            beside = {**self.yardsticks, name: seen}
-            return replace(self, yardsticks={each: beside[each] for each in sorted(beside)})
+            beside = {**self.baselines, name: seen}
+            return replace(self, baselines={each: beside[each] for each in sorted(beside)})
         seeds = {**self.seeds, name: seen}
         return replace(self, seeds={each: seeds[each] for each in sorted(seeds, key=int)})
 
@@ -205,7 +207,7 @@ class Look:
     on: OnGraphs
     """Which graphs these are; nothing is known of them here."""
     name: str
-    """A seed, or a yardstick."""
+    """A seed, or a baseline."""
     network: Network | None
     """None for attention to all alike, and for the compiled network, which is made for the size."""
 

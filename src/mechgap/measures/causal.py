@@ -26,6 +26,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from mechgap.measures.baselines import fixed_baselines, random_attention
 from mechgap.measures.data import Data, GroundTruth
 from mechgap.measures.foiled import (
     Answers,
@@ -36,7 +37,6 @@ from mechgap.measures.foiled import (
     foiled_hints,
 )
 from mechgap.measures.internal import ROWS
-from mechgap.measures.yardsticks import fixed_yardsticks, random_attention
 from mechgap.network.network import Network, unroll
 from mechgap.network.patch import Patch
 from mechgap.network.trace import Trace, run
@@ -139,7 +139,7 @@ def causal(network: Network, data: Data, foiled: Foiled | None = None) -> Causal
         tempered={name: _score_at(network, data, value) for name, value in TEMPERATURES.items()},
         fixed={
             name: accuracy_under(network, data, given)
-            for name, given in fixed_yardsticks(data).items()
+            for name, given in fixed_baselines(data).items()
         },
         mechanisms={
             truth.mechanism: _forced(network, data, truth, foiled[truth.mechanism])
@@ -383,7 +383,7 @@ def _score_at(network: Network, data: Data, temperature: float) -> float:
 def _tempering(network: Network, data: Data, temperature: float) -> Patch:
     """Nobody is given another attention; everybody's own is at another temperature."""
     nobody = _rows(network, data, False)
-    return _patch(network, data, nobody, fixed_yardsticks(data)["self"], temperature)
+    return _patch(network, data, nobody, fixed_baselines(data)["self"], temperature)
 
 
 def can_force(network: Network, data: Data, attention: Attention) -> bool:

@@ -29,9 +29,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from mechgap.measures.baselines import fixed_baselines
 from mechgap.measures.causal import run_forced, run_hardened
 from mechgap.measures.data import Data
-from mechgap.measures.yardsticks import fixed_yardsticks
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace, run
 from mechgap.tasks.batch import Batch
@@ -264,7 +264,7 @@ def _followed(
     `giver` is the network's run on the other weights, and `among` are the nodes to look at.
     """
     data = Data("interchanged", pair.own, ())
-    given = {**fixed_yardsticks(data), **({} if to_source is None else {"source": to_source})}
+    given = {**fixed_baselines(data), **({} if to_source is None else {"source": to_source})}
     last = np.asarray(jnp.maximum(1, pair.own.lengths - 1))
 
     def predicted(trace: Trace) -> Mapping[str, np.ndarray]:

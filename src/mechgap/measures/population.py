@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from mechgap.compiler.compile import Compiled
 from mechgap.errors import InvalidInput
+from mechgap.measures.baselines import fixed_baselines
 from mechgap.measures.breaking import breaking_of
 from mechgap.measures.causal import accuracy_under, can_force, causal, run_forced
 from mechgap.measures.channels import channels
@@ -33,7 +34,6 @@ from mechgap.measures.results import MeasuredOn, NetworkMeasures, Results
 from mechgap.measures.snapshot import Observer
 from mechgap.measures.solutions import closest, solutions
 from mechgap.measures.workers import Workers, this_process
-from mechgap.measures.yardsticks import fixed_yardsticks
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace, run
 from mechgap.tasks.batch import Batch
@@ -45,7 +45,7 @@ from mechgap.training.recipe import Recipe
 from mechgap.training.train import OnProgress
 
 UNTRAINED = 4
-"""How many untrained networks the yardstick is the mean of."""
+"""How many untrained networks the baseline is the mean of."""
 TRAIN_GRAPHS = 32
 
 
@@ -170,11 +170,11 @@ def measure_population(
     """
     on_progress("compiling", 0, count)
     measuring = Measuring.of(recipe, elsewhere, deep, margins)
-    of_run, yardsticks = (Subject(*each) for each in networks), measuring.beside
+    of_run, baselines = (Subject(*each) for each in networks), measuring.beside
     found: dict[int | str, NetworkMeasures] = {}
-    for subject, measures in workers(measuring, chain(of_run, yardsticks)):
+    for subject, measures in workers(measuring, chain(of_run, baselines)):
         found[subject.name] = measures
-        on_progress("networks", len(found), count + len(yardsticks))
+        on_progress("networks", len(found), count + len(baselines))
     seeds = {name: found[name] for name in sorted(n for n in found if isinstance(n, int))}
     if not seeds:
         raise InvalidInput("there is no finished seed to measure")
@@ -201,7 +201,7 @@ def measure_population(
         provenance=Provenance.now(),
         reference=reference,
         seeds=seeds,
-        yardsticks=_yardsticks(measuring, beside),
+        baselines=_baselines(measuring, beside),
         correlations=correlations(
             [m.accuracy for m in everyone],
             [m.external for m in everyone],
@@ -272,7 +272,7 @@ def _by_sample(batch: Batch, trace: Trace) -> Float[np.ndarray, "samples"]:
     return np.asarray(score(jnp.arange(batch.size))["score"])
 
 
-def _yardsticks(
+def _baselines(
     measuring: Measuring, beside: Mapping[str, NetworkMeasures]
 ) -> dict[str, NetworkMeasures]:
     """Attention that no network has, then what was found of networks beside those of the run."""
@@ -280,13 +280,13 @@ def _yardsticks(
     found = {}
     for name in ("uniform", "self"):
         gaps = {
-            key: {t.mechanism: internal_gap(fixed_yardsticks(d)[name], t, d) for t in d.truths}
+            key: {t.mechanism: internal_gap(fixed_baselines(d)[name], t, d) for t in d.truths}
             for key, d in data.items()
         }
         scored, whole, each, traces = float("nan"), float("nan"), np.zeros(0), {}
         if compiled is not None:
             batch = data["test"].batch
-            attention = fixed_yardsticks(data["test"])[name]
+            attention = fixed_baselines(data["test"])[name]
             trace = run_forced(compiled.network, data["test"], attention)
             scored = float(output_scores(batch, trace.outputs)["score"])
             whole = float(jnp.mean(right_graphs(batch, trace.outputs)))

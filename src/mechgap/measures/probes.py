@@ -2,7 +2,7 @@
 
 For each hint, ridge regression from what a decoder reads of a node (its inputs, and its hidden
 state after a step) to what the hint says then: a mask, a number, or the position of the node that
-is pointed to. Inputs alone tell something, so an untrained network's probe is the yardstick. The
+is pointed to. Inputs alone tell something, so an untrained network's probe is the baseline. The
 probe is fitted on one half of the graphs and scored on the other, beside what the network's own
 decoder says of the same nodes.
 

@@ -141,13 +141,15 @@ class Results:
     reference: str | None
     """The mechanism that is compiled; None where none is known."""
     seeds: Mapping[int, NetworkMeasures]
-    yardsticks: Mapping[str, NetworkMeasures]
+    baselines: Mapping[str, NetworkMeasures]
     """uniform, self, untrained, and the compiled network. Accuracy and traces of the first two are
     the compiled network's, forced to that attention."""
     correlations: Correlations
     solutions: Solutions
     examples: Arrays
     """A few graphs of the `long` set."""
+
+    FORMERLY: ClassVar = {"baselines": "yardsticks"}
 
     @property
     def networks(self) -> list[NetworkMeasures]:
@@ -185,7 +187,7 @@ class Results:
                 *(_shown(getattr(row, c)) for c in ("accuracy", "graph_accuracy", "external")),
                 *(_shown(getattr(gap, m)) for gap in row.gaps["test"].values() for m in measures),
             )
-            for name, row in [*named, *self.yardsticks.items()]
+            for name, row in [*named, *self.baselines.items()]
         ]
         head = [f"{m} ({name})" for name in self.mechanisms for m in measures]
         columns = ["", "accuracy", "graph accuracy", "external", *head]

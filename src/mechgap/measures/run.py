@@ -116,7 +116,7 @@ def measure_interchange(
     names: list[int | str] = [*results.seeds, "untrained"]
     asked = [n for n in names if dimensions is not None or not _measures(results, n).interchange]
     compiled = compile_reference(recipe, LARGE).compiled
-    if compiled is not None and not results.yardsticks["compiled"].interchange:
+    if compiled is not None and not results.baselines["compiled"].interchange:
         asked.append("compiled")
     with Store.reading(folder) as store:
 
@@ -158,7 +158,7 @@ class Interchanging:
 
 
 def _measures(results: Results, name: int | str) -> NetworkMeasures:
-    return results.seeds[name] if isinstance(name, int) else results.yardsticks[name]
+    return results.seeds[name] if isinstance(name, int) else results.baselines[name]
 
 
 def _with_interchange(
@@ -167,7 +167,7 @@ def _with_interchange(
     of_this = {name: replace(_measures(results, name), interchange=found)}
     if isinstance(name, int):
         return replace(results, seeds={**results.seeds, **of_this})
-    return replace(results, yardsticks={**results.yardsticks, **of_this})
+    return replace(results, baselines={**results.baselines, **of_this})
 
 
 def _earlier(folder: Path) -> Results | None:
@@ -187,7 +187,7 @@ def _with_interchange_of(results: Results, earlier: Results | None) -> Results:
             continue
         if np.array_equal(before.fingerprint, now.fingerprint):
             results = _with_interchange(results, seed, before.interchange)
-    for name, before in earlier.yardsticks.items():
-        if name in results.yardsticks and earlier.recipe == results.recipe:
+    for name, before in earlier.baselines.items():
+        if name in results.baselines and earlier.recipe == results.recipe:
             results = _with_interchange(results, name, before.interchange)
     return results

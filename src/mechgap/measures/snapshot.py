@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
+from mechgap.measures.baselines import uniform_attention
 from mechgap.measures.breaking import Breaking, breaking_of
 from mechgap.measures.causal import hardened_score
 from mechgap.measures.data import DEEP_NODES, Data, GroundTruth, deep_graphs, make_data
@@ -29,7 +30,6 @@ from mechgap.measures.internal import (
     headline_by_sample,
     internal_gap,
 )
-from mechgap.measures.yardsticks import uniform_attention
 from mechgap.network.network import Network, unroll
 from mechgap.network.trace import run
 from mechgap.tasks.batch import Batch

@@ -28,7 +28,7 @@ def answer(results: Results) -> str:
         )
     mechanism = nearest(results)
     gaps = [n.gaps["test"][mechanism] for n in networks]
-    chance = results.yardsticks["uniform"].gaps["test"][mechanism].agreement
+    chance = results.baselines["uniform"].gaps["test"][mechanism].agreement
     return " ".join(
         (
             f"{accurate} {where}.",

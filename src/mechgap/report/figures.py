@@ -30,7 +30,7 @@ from mechgap.report.style import SERIES, STYLE, save_in_both
 COLUMN = 3.4
 """Inches: one column of a two-column page."""
 _LEARNED, _COMPILED, _GREY = SERIES[0], SERIES[1], "#6b7480"
-_YARDSTICKS = ("uniform", "self", "untrained")
+_BASELINES = ("uniform", "self", "untrained")
 MOST_BARS = 40
 """Seeds that have a bar of their own."""
 MOST_STEPS = 24
@@ -110,7 +110,7 @@ def faithfulness(results: Results) -> Figure:
             x = [100 * of(network) for network in results.networks]
             y = [100 * network.accuracy for network in results.networks]
             axes.scatter(x, y, s=14, color=_LEARNED, label="learned", zorder=3)
-            for name, row in results.yardsticks.items():
+            for name, row in results.baselines.items():
                 axes.scatter(
                     100 * of(row),
                     100 * row.accuracy,
@@ -146,10 +146,10 @@ def internal_over_time(results: Results) -> Figure:
             for part, colour, values in stacked_parts(np.nanmean(lines, 0)):
                 axes.bar(steps, 100 * values, bottom=below, color=colour, label=part)
                 below = below + 100 * values
-            for yardstick in _YARDSTICKS:
-                values = 100 * results.yardsticks[yardstick].gaps[data][mechanism].tv_by_step
-                axes.plot(steps, values, _MARKERS[yardstick], color=_GREY, ms=4,
-                          label=f"{yardstick}, all parts")  # fmt: skip
+            for baseline in _BASELINES:
+                values = 100 * results.baselines[baseline].gaps[data][mechanism].tv_by_step
+                axes.plot(steps, values, _MARKERS[baseline], color=_GREY, ms=4,
+                          label=f"{baseline}, all parts")  # fmt: skip
             axes.set_title(f"{data} graphs, beside {mechanism}")
             axes.set_xlabel("step of the algorithm")
             axes.set_xticks(steps[:: max(1, len(steps) // 8)])
@@ -164,7 +164,7 @@ def internal_over_time(results: Results) -> Figure:
 def gap_parts(results: Results) -> Figure:
     """What the gap in all rows is made of, a bar a seed, beside attention that knows nothing."""
     people = {str(seed): row for seed, row in list(results.seeds.items())[:MOST_BARS]}
-    people |= {name: results.yardsticks[name] for name in _YARDSTICKS}
+    people |= {name: results.baselines[name] for name in _BASELINES}
     width = max(COLUMN, 0.22 * len(people) + 1)
     with _figure(width, 2.1 * len(results.mechanisms) + 0.7) as figure:
         panels = figure.subplots(len(results.mechanisms), 1, squeeze=False, sharex=True)[:, 0]

@@ -1,4 +1,4 @@
-"""Interchange interventions as rows: variable by variable, the networks beside their yardsticks."""
+"""Interchange interventions as rows: variable by variable, the networks beside their baselines."""
 
 from collections.abc import Iterator, Sequence
 
@@ -50,7 +50,7 @@ def show_interchange(results: Results) -> None:
 
 
 def interchanged(results: Results) -> dict[str, list[NetworkMeasures]]:
-    """Learned networks and yardsticks whose variables were interchanged."""
+    """Learned networks and baselines whose variables were interchanged."""
     asked = {
         name: [row for row in rows if row.interchange]
         for name, rows in people(results, LEARNED).items()
@@ -79,8 +79,8 @@ def without_cases(results: Results) -> dict[str, tuple[str, ...]]:
 def scores(results: Results, mechanism: str) -> list[tuple[str, float, float]]:
     """Of each network: who it is, its agreement with a mechanism, and its interchange score."""
     everyone = {f"seed {seed}": row for seed, row in results.seeds.items()}
-    everyone |= {name: results.yardsticks[name] for name in ("untrained", "compiled")
-                 if name in results.yardsticks}  # fmt: skip
+    everyone |= {name: results.baselines[name] for name in ("untrained", "compiled")
+                 if name in results.baselines}  # fmt: skip
     return [
         (name, row.gaps["test"][mechanism].agreement, row.interchange[mechanism].score)
         for name, row in everyone.items()
@@ -115,6 +115,6 @@ def cells(each: Sequence[Carried]) -> list[str]:
     ]
 
 
-def score_beside(carried: Carried, yardstick: Agreement) -> float:
-    """A yardstick's score, about what the variable's own score is about."""
-    return score(yardstick) if carried.small.outputs.cases else yardstick.hints.follows
+def score_beside(carried: Carried, baseline: Agreement) -> float:
+    """A baseline's score, about what the variable's own score is about."""
+    return score(baseline) if carried.small.outputs.cases else baseline.hints.follows

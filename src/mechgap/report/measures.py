@@ -1,4 +1,4 @@
-"""Measures as tables: the population beside its yardsticks, and what follows from them."""
+"""Measures as tables: the population beside its baselines, and what follows from them."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from mechgap.report.paper import CLUSTERS
 
 WIDE = 140
 """Columns where nobody says how wide the place is."""
-YARDSTICKS = {
+BASELINES = {
     "uniform": "uniform attention",
     "self": "self attention",
     "untrained": "untrained networks",
@@ -73,8 +73,8 @@ PERCENTAGES = {
 
 
 def people(results: Results, learned: str) -> dict[str, list[NetworkMeasures]]:
-    """The population and every yardstick, by what they are called."""
-    beside = {YARDSTICKS.get(name, name): [row] for name, row in results.yardsticks.items()}
+    """The population and every baseline, by what they are called."""
+    beside = {BASELINES.get(name, name): [row] for name, row in results.baselines.items()}
     return {learned: results.networks, **beside}
 
 
@@ -143,7 +143,7 @@ UNDER = {
 def patched(results: Results) -> dict[str, list[Causal]]:
     """Learned networks and the compiled one, those whose attention was patched."""
     everyone = {"learned": results.networks}
-    everyone |= {n: [row] for n, row in results.yardsticks.items() if n == "compiled"}
+    everyone |= {n: [row] for n, row in results.baselines.items() if n == "compiled"}
     return {name: [row.causal for row in rows if row.causal] for name, rows in everyone.items()}
 
 
@@ -289,7 +289,7 @@ def breaking_sentence(results: Results) -> str:
 def _show_probes(console: Console, results: Results) -> None:
     if not results.networks[0].probes:
         return
-    untrained = results.yardsticks["untrained"].probes
+    untrained = results.baselines["untrained"].probes
     table = tabular("read from hidden states (long)", "probe", "R²", "decoded", "probe, untrained")
     for name in results.networks[0].probes:
         each = [network.probes[name] for network in results.networks]

@@ -22,7 +22,7 @@ Lines = Mapping[str, Mapping[str, BySize]]
 """By kind of graphs, then by the name of what is shown there."""
 LEARNED = "learned"
 BESIDE = {"compiled": "compiled", "untrained": "untrained", "uniform": "uniform attention"}
-"""The yardsticks, as they are called."""
+"""The baselines, as they are called."""
 MEASURES = {
     "accuracy": "outputs right (%)",
     "graph_accuracy": "whole graphs right (%)",
@@ -46,7 +46,7 @@ def lines_of(found: AtSizes) -> dict[str, Lines]:
     told: dict[str, dict[str, dict[str, dict[int, Sequence[float]]]]] = {}
     for on in sorted(largest, key=lambda on: on.nodes):
         named = {LEARNED: list(on.seeds.values())}
-        named |= {n: [on.yardsticks[name]] for name, n in BESIDE.items() if name in on.yardsticks}
+        named |= {n: [on.baselines[name]] for name, n in BESIDE.items() if name in on.baselines}
         for (name, seen), (measure, label) in product(named.items(), MEASURES.items()):
             values = [_share(each, measure, mechanism) for each in seen]
             if shares := [value for value in values if value is not None]:
@@ -116,7 +116,7 @@ def over_sizes(told: Mapping[str, Lines]) -> Figure:
 
 
 def show_sizes(found: AtSizes) -> None:
-    """Print a row for every kind and size: means over seeds, beside the yardsticks."""
+    """Print a row for every kind and size: means over seeds, beside the baselines."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=WIDE)
@@ -130,7 +130,7 @@ def show_sizes(found: AtSizes) -> None:
     for on in found.graphs:
         many = len(on.seeds)
         named = {f"learned ({many} seed{'s' * (many != 1)})": [*on.seeds.values()]}
-        named |= {name: [seen] for name, seen in on.yardsticks.items()}
+        named |= {name: [seen] for name, seen in on.baselines.items()}
         for name, seen in named.items():
             right = [_mean([getattr(s, share) for s in seen]) for share in _RIGHT]
             nodes = f"{on.nodes:,}{' (lists)' if on.lists else ''}"

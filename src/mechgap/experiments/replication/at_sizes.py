@@ -109,7 +109,7 @@ def _told(row: Row, at: Sequence[OnGraphs]) -> tuple[list[str], list[str]]:
     recipe = row.population.recipe
     mechanism = (recipe.mechanism or recipe.mechanisms[0]).name
     learned = [_text(list(on.seeds.values()), mechanism) for on in at]
-    compiled = [on.yardsticks.get("compiled") for on in at]
+    compiled = [on.baselines.get("compiled") for on in at]
     first = recipe.mechanisms[0].name
     return learned, [_text([each] if each else [], first) for each in compiled]
 

@@ -238,7 +238,7 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 "Uniform and self attention have the accuracy of the compiled network that is "
                 "forced to them.",
             ),
-            yardsticks=True,
+            baselines=True,
         ),
         "decoders_gap": ObjectivesTable(
             "Beyond the paper: the gap with either kind of pointer decoders, 16 nodes",

@@ -80,7 +80,7 @@ def _people(table: TableOfRows, results: Path) -> Iterator[tuple[str, str, Seque
             yield row.label, missing(row.population, results), []
             continue
         people = {row.label: learned}
-        compiled = measures.yardsticks.get("compiled")
+        compiled = measures.baselines.get("compiled")
         if compiled and compiled.causal:
             people[f"{row.population.task}, compiled"] = [compiled.causal]
         for label, each in people.items():

@@ -31,7 +31,7 @@ from mechgap.report.measures import percent
 from mechgap.report.two_by_two import Point, two_by_two
 from mechgap.training.train import OnProgress
 
-YARDSTICKS = ("untrained", "compiled")
+BASELINES = ("untrained", "compiled")
 
 
 def keep_interchange(
@@ -62,7 +62,7 @@ class InterchangeTable(TableOfRows):
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """A row for each variable of each mechanism, with the means of the seeds."""
-        head = ("", "variable", *COLUMNS, *YARDSTICKS, "seeds")
+        head = ("", "variable", *COLUMNS, *BASELINES, "seeds")
         rows, data = [], []
         for row in self.rows:
             measures = measures_of(results, row.population)
@@ -76,7 +76,7 @@ class InterchangeTable(TableOfRows):
                 seeds = str(len(numbers.learned))
                 rows.append(
                     (row.label, f"{mechanism}: {variable}", *cells(numbers.learned),
-                     *(percent([numbers.beside.get(which)]) for which in YARDSTICKS), seeds)
+                     *(percent([numbers.beside.get(which)]) for which in BASELINES), seeds)
                 )  # fmt: skip
                 score = mean(each.score for each in numbers.learned)
                 data.append(
@@ -147,16 +147,16 @@ class _Numbers:
 
     learned: Sequence[Carried]
     beside: Mapping[str, float]
-    """The scores of yardsticks, by name."""
+    """The scores of baselines, by name."""
 
     @staticmethod
     def of(measures: KeptMeasures, mechanism: str, variable: str) -> "_Numbers":
         each = [_carried(seed, mechanism, variable) for seed in measures.seeds]
         learned = [one for one in each if one is not None]
         found = {
-            name: _carried(measures.yardsticks[name], mechanism, variable)
-            for name in YARDSTICKS
-            if name in measures.yardsticks
+            name: _carried(measures.baselines[name], mechanism, variable)
+            for name in BASELINES
+            if name in measures.baselines
         }
         known = {name: one for name, one in found.items() if one is not None}
         scores = {name: score_beside(learned[0], one.small) for name, one in known.items()}
@@ -183,7 +183,7 @@ def _points(row: Row, results: Path) -> Mapping[str, Mapping[str, Sequence[Point
                 if name in each.interchange and name in each.gaps
             ]
 
-        beside = {w: points([measures.yardsticks[w]]) for w in measures.yardsticks}
+        beside = {w: points([measures.baselines[w]]) for w in measures.baselines}
         if beside.get("untrained"):
             found[mechanism] = {"learned": points(measures.seeds), **beside}
     return found

@@ -143,7 +143,7 @@ def _value(seen: Seen, measure: str, mechanism: str) -> float | None:
 def _untrained(population: Population, results: Path, measure: str) -> float | None:
     """The mean of untrained networks on the same graphs."""
     measures = measures_of(results, population)
-    row = None if measures is None else measures.yardsticks.get("untrained")
+    row = None if measures is None else measures.baselines.get("untrained")
     if row is None or row.deep is None:
         return None
     return _value(row.deep, measure, population.recipe.mechanisms[0].name)

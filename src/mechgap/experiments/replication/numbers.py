@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from mechgap.errors import InvalidInput
 from mechgap.measures.causal import Causal
@@ -76,9 +76,11 @@ class KeptMeasures:
     parameters: str
     reference: str | None
     seeds: tuple[KeptSeed, ...]
-    yardsticks: Mapping[str, KeptNetwork]
+    baselines: Mapping[str, KeptNetwork]
     correlation: Correlations
     solutions: Between
+
+    FORMERLY: ClassVar = {"baselines": "yardsticks"}
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def _measures(folder: Path) -> KeptMeasures | None:
         seeds=tuple(
             _as_kept(KeptSeed(seed=seed, **_kept(row))) for seed, row in results.seeds.items()
         ),
-        yardsticks={name: KeptNetwork(**_kept(row)) for name, row in results.yardsticks.items()},
+        baselines={name: KeptNetwork(**_kept(row)) for name, row in results.baselines.items()},
         correlation=results.correlations,
         solutions=Between(**between),
     )

@@ -15,7 +15,7 @@ from mechgap.experiments.replication.rendering import Rendered
 from mechgap.experiments.replication.snapshots import kept_snapshots
 from mechgap.measures.internal import Parts
 from mechgap.measures.snapshot import MechanismSeen, Seen, Snapshot
-from mechgap.report.measures import YARDSTICKS, known
+from mechgap.report.measures import BASELINES, known
 
 COLUMNS = {
     "accuracy": "accuracy (%)",
@@ -82,7 +82,7 @@ def _numbers(values: Mapping[str, float | None]) -> dict[str, float]:
 class ObjectivesTable(TableOfRows):
     """Does the gap close? Populations by accuracy, internal and external gap."""
 
-    yardsticks: bool = False
+    baselines: bool = False
     """Whether each task's rows are followed by what they are to be held against."""
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
@@ -111,9 +111,9 @@ class ObjectivesTable(TableOfRows):
             spreads = {c: asdict(Spread.of(v)) for c, v in found.items() if v}
             about = {"row": row.label, "population": row.population.name}
             data.append({**about, **spreads, "parts": mean_parts(parts) if parts else None})
-            if self.yardsticks and tasks[k] not in tasks[k + 1 :]:
+            if self.baselines and tasks[k] not in tasks[k + 1 :]:
                 held = [r for r in self.rows if r.population.task == tasks[k]]
-                rows += _yardstick_rows(held, results)
+                rows += _baseline_rows(held, results)
         star = (
             "* differs from the task's first row (permutations of seeds, at 5 % after Holm's "
             "correction for this table)."
@@ -142,16 +142,16 @@ def _columns(networks: Sequence[_Network]) -> dict[str, list[float]]:
     return {c: [100 * v for v in known([n.columns[c] for n in networks])] for c in COLUMNS}
 
 
-def _yardstick_rows(rows: Sequence[Row], results: Path) -> list[tuple[str, ...]]:
+def _baseline_rows(rows: Sequence[Row], results: Path) -> list[tuple[str, ...]]:
     """What the first measured of some populations is to be held against."""
     measured = [m for row in rows if (m := measures_of(results, row.population)) is not None]
     task = rows[0].population.task
     found = []
-    for name, yardstick in (measured[0].yardsticks if measured else {}).items():
-        network = _Network.measured(yardstick, measured[0].reference)
+    for name, baseline in (measured[0].baselines if measured else {}).items():
+        network = _Network.measured(baseline, measured[0].reference)
         values = [network.columns[c] for c in COLUMNS]
         cells = ["-" if isnan(value) else f"{100 * value:.2f}" for value in values]
-        label = f"{task}, {YARDSTICKS[name]}"
+        label = f"{task}, {BASELINES[name]}"
         found.append((label, *cells, made_of([network.parts] if network.parts else []), "-", "-"))
     return found
 

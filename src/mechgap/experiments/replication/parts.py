@@ -9,7 +9,7 @@ from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import TableOfRows, measures_of, missing
 from mechgap.experiments.replication.rendering import Rendered
 from mechgap.measures.internal import KINDS, ROWS, Parts
-from mechgap.report.measures import YARDSTICKS
+from mechgap.report.measures import BASELINES
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class PartsTable(TableOfRows):
                 continue
             known = [r.gaps for r in measures.seeds if r.gaps]
             known = [gaps for gaps in known if all(gap.parts for gap in gaps.values())]
-            held = {n: y.gaps for n, y in measures.yardsticks.items() if n != "compiled"}
+            held = {n: y.gaps for n, y in measures.baselines.items() if n != "compiled"}
             for mechanism in known[0] if known else ():
                 beside = {row.label: [gaps[mechanism] for gaps in known]}
                 beside |= {
-                    f"{row.population.task}, {YARDSTICKS[n]}": [gaps[mechanism]]
+                    f"{row.population.task}, {BASELINES[n]}": [gaps[mechanism]]
                     for n, gaps in held.items()
                     if mechanism in gaps and gaps[mechanism].parts
                 }

@@ -1,4 +1,4 @@
-"""How far a network computes what a program computes, variable by variable, beside yardsticks.
+"""How far a network computes what a program computes, variable by variable, beside baselines.
 
 Directions that carry a variable are sought on graphs of 16 nodes; how many of them are taken is
 chosen on other such graphs; what is told is counted on others still, and on graphs of 64 nodes.

@@ -27,7 +27,7 @@ from mechgap.report.page.over_sizes import over_sizes
 from mechgap.report.style import SERIES
 from mechgap.training.store import MetricRow
 
-_YARDSTICKS = ("uniform", "self", "untrained")
+_BASELINES = ("uniform", "self", "untrained")
 MOST_BARS = 40
 """Seeds that have a bar of their own."""
 _LEARNED, _COMPILED, _GREY = SERIES[0], SERIES[1], GREY
@@ -219,7 +219,7 @@ def scatter(results: Results, measure: str) -> go.Figure:
         "self": "diamond",
         "untrained": "triangle-up",
     }
-    for name, row in results.yardsticks.items():
+    for name, row in results.baselines.items():
         if not known([of(row), row.accuracy]):
             continue
         figure.add_scatter(
@@ -243,7 +243,7 @@ def scatter(results: Results, measure: str) -> go.Figure:
 def parts_by_seed(results: Results) -> go.Figure:
     """What the gap in all rows is made of: a bar a seed, and attention that knows nothing."""
     people = {f"seed {s}": row for s, row in list(results.seeds.items())[:MOST_BARS]}
-    people |= {name: results.yardsticks[name] for name in _YARDSTICKS}
+    people |= {name: results.baselines[name] for name in _BASELINES}
     count = len(results.mechanisms)
     figure = make_subplots(
         rows=count,
@@ -295,15 +295,15 @@ def parts_over_time(results: Results) -> go.Figure:
                 row=1,
                 col=column,
             )
-        dashes = zip(_YARDSTICKS, ("square", "diamond", "triangle-up"), strict=True)
-        for yardstick, symbol in dashes:
-            whole = results.yardsticks[yardstick].gaps[data][mechanism].tv_by_step
+        dashes = zip(_BASELINES, ("square", "diamond", "triangle-up"), strict=True)
+        for baseline, symbol in dashes:
+            whole = results.baselines[baseline].gaps[data][mechanism].tv_by_step
             figure.add_scatter(
                 x=steps,
                 y=100 * whole,
                 mode="markers",
-                name=f"{yardstick}, all parts",
-                legendgroup=yardstick,
+                name=f"{baseline}, all parts",
+                legendgroup=baseline,
                 showlegend=column == 1,
                 marker={"color": _GREY, "size": 7, "symbol": symbol},
                 row=1,

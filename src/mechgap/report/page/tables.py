@@ -32,7 +32,7 @@ from mechgap.report.measures import (
 
 
 def summary(results: Results) -> str:
-    """The population beside its yardsticks, and beside every mechanism."""
+    """The population beside its baselines, and beside every mechanism."""
     measures = {"agreement": "agreement on updated nodes", "misplaced": "misplaced there",
                 "tv": "tv, all rows"}  # fmt: skip
     rows = []

@@ -35,8 +35,8 @@ def random_attention(data: Data, number: int) -> Attention:
     return jax.nn.one_hot(chosen, data.batch.nodes)[:, :, None]
 
 
-def fixed_yardsticks(data: Data) -> Mapping[str, Attention]:
-    """The yardsticks that need no network, by name."""
+def fixed_baselines(data: Data) -> Mapping[str, Attention]:
+    """The baselines that need no network, by name."""
     return {"uniform": uniform_attention(data), "self": self_attention(data)}
 
 
