@@ -169,7 +169,7 @@ def main_job() -> str:
 def gap_of_all() -> str:
     """The main job on every task and on programs of one's own."""
     rows = [
-        "| | compiled, exact inside | accuracy | agreement on updated nodes | by chance"
+        "| | compiled, exact inside | accuracy | top-1 agreement on updated nodes | by chance"
         " | misplaced there | accuracy, hardened | tv, all nodes | seeds × steps | tested on"
         " | wall time |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
@@ -210,8 +210,9 @@ def gaps() -> str:
         "dfs, taught dfs_parent's attention and state": "dfs_windows_taught_long",
     }
     rows = [
-        "| learned | accuracy | graphs right | agreement on updated nodes | by chance"
-        " | misplaced there | accuracy, hardened | tv, all nodes | made of | seeds × steps |",
+        "| learned | output accuracy | graph accuracy | top-1 agreement on updated nodes "
+        "| by chance | misplaced there | accuracy, hardened | tv, all nodes | made of "
+        "| seeds × steps |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for label, name in shown.items():
@@ -266,7 +267,8 @@ def taught() -> str:
     }
     sets = [f"{kind}-{nodes}" for kind in ("er", "er-sparse") for nodes in (16, 32, 64)]
     rows = [
-        f"| outputs right (graphs right) | official test | {' | '.join(sets)} | seeds × steps |",
+        "| output accuracy (graph accuracy) | official test | "
+        f"{' | '.join(sets)} | seeds × steps |",
         "|---" * (3 + len(sets)) + "|",
     ]
     for label, name in shown.items():

@@ -52,7 +52,7 @@ def train(
     progress: OnProgress | Watcher | None = None,
     **hyperparameters: Any,
 ) -> Run:
-    """Train a population of networks; the same call goes on where it was stopped.
+    """Train a population of networks; the same call resumes where it was stopped.
 
     Args:
         task: A task, a program of the library, or ``file.py:name``.

@@ -217,7 +217,7 @@ def shown_table(name: str, results: Path):
 def test_tables_in_every_format(measured, name):
     with_numbers, without = (shown_table(name, measured / f) for f in ("results", "nothing"))
     # Landscapes have files of their own, and so has what was seen along training.
-    elsewhere = {"landscapes", "along", "along_test", "ends", "sentences"}
+    elsewhere = {"landscapes", "along", "along_test", "checkpoints", "sentences"}
     uses_it = BFS in TABLES[name].populations and name not in elsewhere
     for write in FORMATS.values():
         assert (write(with_numbers) != write(without)) == uses_it
@@ -445,10 +445,10 @@ def test_a_table_is_trained_shown_and_not_trained_twice(tmp_path, monkeypatch, c
         assert [row.seed for row in store.seeds()] == [2]
 
 
-def test_best_and_last_parameters_stand_side_by_side(tmp_path):
+def test_best_and_final_checkpoints_stand_side_by_side(tmp_path):
     seen = [a_snapshot(0, 50, "best"), a_snapshot(0, 10_000, accuracy=0.75), a_snapshot(0, 5000)]
     write_snapshots(tmp_path, "bfs", seen)
-    best, last, *missing = shown_table("ends", tmp_path).rows
+    best, last, *missing = shown_table("checkpoints", tmp_path).rows
     assert best == ("bfs, best", "50", "50.00", "25.00", "75.00", "90.00", "75.00", "25.00",
                     "40.00", "1")  # fmt: skip
     assert last[1:3] == ("10,000", "75.00")

@@ -83,7 +83,7 @@ def test_uniform_attention_is_seen_alike():
 
 
 def test_a_run_at_several_sizes(tmp_path, monkeypatch, capsys):
-    """Both ways to run, each seed once, and the same command goes on."""
+    """Both ways to run, each seed once, and the same command resumes."""
     run = untrained_run(tmp_path / "run")
     monkeypatch.setattr("mechgap.measures.at_sizes.MATRICES_UP_TO", 8)
     asked = ["measure", run, "--graphs", "tree,ws", "--nodes", "6,10", "--count", "2"]

@@ -246,7 +246,7 @@ def test_ctrl_c_stops_cleanly(tmp_path):
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
     assert process.returncode == 130
-    assert "the same command goes on from here" in said
+    assert "the same command resumes from here" in said
     assert "Traceback" not in said
     assert _reached(folder) > 0
 
@@ -267,7 +267,7 @@ def test_sigterm_while_compiling_stops_at_once(tmp_path):
         said = process.stderr.read()
         took = time.monotonic() - began
     assert process.returncode == 128 + signal.SIGTERM
-    assert said == f"mechgap: stopped; the same command goes on from here ({folder})\n"
+    assert said == f"mechgap: stopped; the same command resumes from here ({folder})\n"
     assert took < 3
     assert _reached(folder) == 0
     subprocess.run(words, check=True, capture_output=True)

@@ -20,13 +20,15 @@ def counterexample(
             "searched by chance. If not given, as many as are 200,000 graphs at most."
         ),
     ] = None,
-    which: Annotated[str, typer.Option(help="Parameters: best (by validation) or last.")] = "best",
+    which: Annotated[
+        str, typer.Option(help="Checkpoint: best (by validation), or last, the final one.")
+    ] = "best",
     as_json: AsJson = False,
 ) -> None:
     """Find the smallest graph on which each seed's output is wrong.
 
     What is found is also written into the run, as counterexamples.json, seed by seed: the same
-    command goes on where it was stopped.
+    command resumes where it was stopped.
     """
     from mechgap import calls
 

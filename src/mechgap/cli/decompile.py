@@ -24,7 +24,8 @@ def decompile(
         ),
     ] = None,
     which: Annotated[
-        str, typer.Option(help="Of a run: best (by validation) or last parameters.")
+        str,
+        typer.Option(help="Of a run: the best checkpoint (by validation) or the last, final one."),
     ] = "best",
     program: Annotated[
         str | None,
@@ -38,7 +39,7 @@ def decompile(
     """Find the program that networks run, force them to it, and say how much of it holds.
 
     What is found about a run is also written into it, as decompiled.json, seed by seed: the same
-    command goes on where it was stopped.
+    command resumes where it was stopped.
     """
     from mechgap import calls
     from mechgap.network.files import load_network

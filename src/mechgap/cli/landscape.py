@@ -31,7 +31,7 @@ def landscape(
     directions: Annotated[int, typer.Option(help="Seed of the random directions.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Loss around learned, compiled and initial parameters; the same command goes on."""
+    """Loss around learned, compiled and initial parameters; the same command resumes."""
     from mechgap.training.engines import keep_compiled_programs, use_one_thread_each
 
     use_one_thread_each()

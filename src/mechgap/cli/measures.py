@@ -15,7 +15,9 @@ from mechgap.tasks.kinds import KINDS, MATRICES_UP_TO
 @app.command()
 def measure(
     folder: Annotated[Path, typer.Argument(help="A run folder.")],
-    which: Annotated[str, typer.Option(help="Parameters: best (by validation) or last.")] = "best",
+    which: Annotated[
+        str, typer.Option(help="Checkpoint: best (by validation), or last, the final one.")
+    ] = "best",
     graphs: Annotated[
         str | None,
         typer.Option(
@@ -53,7 +55,7 @@ def measure(
         typer.Option(
             "--causal",
             help="Also interchange the mechanisms' variables between runs: does the network "
-            "compute what they compute? Minutes a seed; the same command goes on from there.",
+            "compute what they compute? Minutes a seed; the same command resumes from there.",
         ),
     ] = False,
     dimensions: Annotated[

@@ -47,8 +47,9 @@ def reproduce(
 ) -> None:
     """Show the paper's tables beside our own; train what is missing first.
 
-    `reproduce TABLE` trains or goes on with what a table needs, and prints it. `all --budget 2h`
-    spends a time where it tells most. `status` shows what is done, running or missing.
+    `reproduce TABLE` trains or resumes what a table needs, and prints it. `all --budget 2h`
+    spends a time on the seeds that narrow most intervals. `status` shows what is done, running
+    or missing.
     """
     from mechgap.experiments.replication.judging import Judge
     from mechgap.experiments.replication.rendering import FORMATS

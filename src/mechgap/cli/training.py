@@ -16,7 +16,7 @@ from mechgap.training.recipe import Recipe
 
 def _train(
     task: TaskArgument,
-    out: Annotated[Path, typer.Option(help="The run folder; an existing run goes on.")],
+    out: Annotated[Path, typer.Option(help="The run folder; an existing run is resumed.")],
     seeds: Annotated[int | None, typer.Option(help="How many seeds: 0, 1, …")] = None,
     seed_range: Annotated[
         str | None, typer.Option(help="Which seeds, FIRST:END, for one job of many.")
@@ -40,7 +40,7 @@ def _train(
     ray_address: RayAddress = None,
     **overrides: Any,
 ) -> None:
-    """Train a population of networks. The same command goes on where it was stopped."""
+    """Train a population of networks. The same command resumes where it was stopped."""
     given = {name: value for name, value in overrides.items() if value is not None}
     if (lengths := given.get("train_lengths")) is not None:
         given["train_lengths"] = whole_numbers("train_lengths", lengths)

@@ -27,7 +27,7 @@ def watched(out: Path, doing: str = "measuring", deadline: float = math.inf) -> 
     from mechgap.report.progress import Shown
     from mechgap.training.train import Stopped
 
-    stopped = f"mechgap: stopped; the same command goes on from here ({out})"
+    stopped = f"mechgap: stopped; the same command resumes from here ({out})"
 
     def heed(number: int) -> None:
         if not watcher.stop():

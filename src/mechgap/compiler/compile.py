@@ -85,7 +85,7 @@ class Compiled:
             ("hidden units", self.network.config.hidden_size),
             ("parameters", f"{self.network.parameters:,}"),
             ("certified nodes", self.certificate.domain.nodes),
-            ("attention elsewhere, at most", f"{self.certificate.attention_error:.1e}"),
+            ("misplaced attention, at most", f"{self.certificate.attention_error:.1e}"),
         ]
         return html_table(["", ""], rows, "compiled network")
 

@@ -73,7 +73,7 @@ def decompile_run(
     """Decompile a run's finished seeds, and write what was found into its folder.
 
     It is written seed by seed. Without `seeds`, what the folder says already is not found again:
-    the same call goes on where it was.
+    the same call resumes where it was.
 
     Args:
         run: The run.

@@ -1,6 +1,6 @@
 """The main job: compile, verify, train, measure, and write the page.
 
-Everything is kept in one run folder. Running it again goes on where it was, and does nothing twice.
+Everything is kept in one run folder. Running it again resumes it, and does nothing twice.
 """
 
 import time
@@ -88,7 +88,7 @@ def gap(
         seeds: How many networks to train; with `steps`, what takes about five minutes on two
             cores if not given.
         steps: Training steps of each.
-        out: The run folder, ``gap-TASK`` if not given. An existing one is gone on with.
+        out: The run folder, ``gap-TASK`` if not given. An existing one is resumed.
         hidden_size: Hidden units of each network.
         official: Whether to test on the official graphs of 64 nodes, or on ones of the training
             size; where traces are so long that it would take too long, not, if not given.

@@ -24,12 +24,12 @@ def train_recipe(
     checkpoint_seconds: float = 20.0,
     watcher: Watcher | None = None,
 ) -> Run:
-    """Train these seeds, or go on where the folder says.
+    """Train these seeds, or resume the folder.
 
     Args:
         recipe: How to train; see `make_recipe`.
         seeds: Which seeds.
-        out: The run folder; an existing run of the same recipe goes on.
+        out: The run folder; an existing run of the same recipe is resumed.
         snapshots: Steps at which networks are measured; `auto` or `none`.
         engine: `local`, or `ray` for a cluster.
         devices: Devices (CPU cores) to use; all if not given.

@@ -151,7 +151,7 @@ def measure_sizes(
 ) -> AtSizes:
     """Look at a run's finished seeds and at what they are compared with on other graphs.
 
-    It is written network by network into the run's folder; the same call goes on where one was
+    It is written network by network into the run's folder; the same call resumes where one was
     stopped. With `lists`, also graphs that matrices have room for run as lists of edges: the same
     graphs, with predicted pointers as decisions.
 

@@ -88,7 +88,7 @@ def counterexamples(
 ) -> SearchedRun:
     """Search for the smallest graph on which each finished seed of a run is wrong.
 
-    It is written into the run's folder seed by seed: the same call goes on where it was stopped.
+    It is written into the run's folder seed by seed: the same call resumes where it was stopped.
 
     Args:
         run: The run.

@@ -126,7 +126,7 @@ def compute(
     batch: Batch,
     on_progress: OnProgress,
 ) -> Landscape:
-    """Everything around these networks, by name; goes on where the folder says."""
+    """Everything around these networks, by name; resumes where the folder says."""
     arrays = _begun(folder, settings)
     parts = list(_parts(settings, networks))
     total = sum(len(points) for _, _, points in parts)

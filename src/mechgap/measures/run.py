@@ -98,7 +98,7 @@ def measure_interchange(
 ) -> Results:
     """Count how far the networks of a measured run compute what its mechanisms compute.
 
-    It is written network by network into the run's measures, so that the same call goes on where an
+    It is written network by network into the run's measures, so that the same call resumes where an
     earlier one was stopped. Seeds of which it is known are left as they are, unless `dimensions`
     to choose from are given.
 

@@ -21,7 +21,7 @@ def answer(results: Results) -> str:
     if not results.mechanisms:
         hints = ""
         if results.has_traces:
-            hints = f", {_percent(n.external for n in networks)} of the trace predicted"
+            hints = f", hint accuracy {_percent(n.external for n in networks)}"
         return (
             f"{accurate} {where}{hints}. There is no compiled {results.recipe.task} to "
             "compare attention with."

@@ -67,7 +67,7 @@ def constant_sentence(outputs: Sequence[str]) -> str:
 
 PERCENTAGES = {
     "accuracy": "accuracy",
-    "graph_accuracy": "graphs right",
+    "graph_accuracy": "graph accuracy",
     "external": "hint accuracy",
 }
 
@@ -79,7 +79,7 @@ def people(results: Results, learned: str) -> dict[str, list[NetworkMeasures]]:
 
 
 def _summary(results: Results) -> Table:
-    table = tabular("", *PERCENTAGES.values(), "accuracy, deep graphs", "graphs right, deep")
+    table = tabular("", *PERCENTAGES.values(), "accuracy, deep graphs", "graph accuracy, deep")
     for name, rows in people(results, "learned, mean ± std").items():
         deep = [row.deep for row in rows if row.deep is not None]
         table.add_row(
@@ -91,7 +91,7 @@ def _summary(results: Results) -> Table:
 
 
 GAP_COLUMNS = {
-    "agreement": "agreement on updated rows",
+    "agreement": "top-1 agreement on updated nodes",
     "agreement_strict": "without ties",
     "misplaced": "misplaced there",
     "tv": "tv, all rows",

@@ -25,8 +25,8 @@ BESIDE = {"compiled": "compiled", "untrained": "untrained", "uniform": "uniform 
 """The baselines, as they are called."""
 MEASURES = {
     "accuracy": "outputs right (%)",
-    "graph_accuracy": "whole graphs right (%)",
-    "agreement": "agreement on updated nodes (%)",
+    "graph_accuracy": "graph accuracy (%)",
+    "agreement": "top-1 agreement on updated nodes (%)",
 }
 
 
@@ -122,8 +122,8 @@ def show_sizes(found: AtSizes) -> None:
         console = Console(highlight=False, width=WIDE)
     table = Table(
         Column("graphs", no_wrap=True),
-        *("nodes", "count", "network", "outputs (%)", "whole graphs (%)"),
-        *("mechanism", "agreement (%)", "misplaced (%)", "tv (%)"),
+        *("nodes", "count", "network", "output accuracy (%)", "graph accuracy (%)"),
+        *("mechanism", "top-1 agreement (%)", "misplaced (%)", "tv (%)"),
         box=None,
         padding=(0, 2, 0, 0),
     )

@@ -39,7 +39,7 @@ def two_by_two(panels: Mapping[str, Mapping[str, Sequence[Point]]]) -> Figure:
             axes.set_title(title, fontsize=7)
             axes.set_xlim(-2, 104)
             axes.set_ylim(-2, 104)
-        figure.supxlabel("attends like it: agreement on updated nodes (%)", fontsize=8)
+        figure.supxlabel("attends like it: top-1 agreement on updated nodes (%)", fontsize=8)
         figure.supylabel("computes like it: follows (%)", fontsize=8)
         lines, labels = every.flat[0].get_legend_handles_labels()
         figure.legend(lines, labels, loc="outside upper center", ncols=3, fontsize=7)

@@ -60,7 +60,7 @@ def _run(ray: Any, work: Work, xla_flags: str) -> None:
         except ray.exceptions.RayError as error:
             raise InvalidInput(
                 f"a Ray worker failed on seeds {chunk[0]} to {chunk[-1]} at step {step} "
-                f"{RETRIES + 1} times: {error}. The same command goes on from there"
+                f"{RETRIES + 1} times: {error}. The same command resumes from there"
             ) from error
         learners = jax.tree.unflatten(structure, leaves)
         stopping = work.watcher.wants_to_stop()

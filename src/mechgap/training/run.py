@@ -47,7 +47,7 @@ class Run:
     seeds: tuple[SeedRow, ...]
     provenance: Provenance
     native: tuple[bool, ...]
-    """Whether mechgap's own kernels computed it: both, if it was gone on with elsewhere."""
+    """Whether mechgap's own kernels computed it: both, if it was resumed on another machine."""
 
     @staticmethod
     def open(folder: Path | str) -> "Run":

@@ -1,4 +1,4 @@
-"""Train a population in a run folder, or go on where it was.
+"""Train a population in a run folder, or resume it.
 
 Seeds are cut into chunks. A chunk starts, or resumes where the folder says, and advances from
 report to report until its last step; what was done is recorded on the way. An engine decides where
@@ -226,7 +226,7 @@ def train(
     snapshots: Snapshots | None = None,
     watcher: Watcher | None = None,
 ) -> None:
-    """Train these seeds, or go on where the folder says."""
+    """Train these seeds, or resume the folder."""
     width = default_chunk(recipe) if chunk is None else chunk
     if not seeds:
         raise InvalidInput("there must be at least one seed; got none")

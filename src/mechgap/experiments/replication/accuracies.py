@@ -77,7 +77,7 @@ class AccuracyTable(TableOfRows):
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:
         """Mean ± std (max) of both, their difference, and what can be said of it."""
         head = ("", "paper (%)", "seeds", "ours (%)", "seeds", "steps",
-                "difference (95 % interval)", "verdict", "graphs right (%)",
+                "difference (95 % interval)", "verdict", "graph accuracy (%)",
                 "last (%)")  # fmt: skip
         found = [_compared(row.population, results) for row in self.rows]
         data = [each.data(row.label, judge) for row, each in zip(self.rows, found, strict=True)]

@@ -5,10 +5,10 @@ from types import MappingProxyType
 
 from mechgap.experiments.replication.at_sizes import AtSizesTable
 from mechgap.experiments.replication.causes import CausalTable, FoilTable
+from mechgap.experiments.replication.checkpoints import CheckpointsTable
 from mechgap.experiments.replication.computing import InterchangeTable, TwoByTwoTable
 from mechgap.experiments.replication.correlations import AlongTable, CorrelationTable
 from mechgap.experiments.replication.counterexamples import CounterexampleTable
-from mechgap.experiments.replication.ends import EndsTable
 from mechgap.experiments.replication.failing import FailingTable
 from mechgap.experiments.replication.forming import FormingTable
 from mechgap.experiments.replication.hints import HintsTable
@@ -267,7 +267,7 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 "a mask's own is too small to be learned further. Clipping is not the reason.",
             ),
         ),
-        "ends": EndsTable(
+        "checkpoints": CheckpointsTable(
             "Beyond the paper: does longer training close the gap?",
             (
                 Row("bfs", BFS),
@@ -275,8 +275,8 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 Row("bfs, extended", EXTENDED_BFS),
             ),
             (
-                "Best: at the best validation score, which is the first that is reached, as in "
-                "dm-clrs and in the tables of accuracies. Last: the same seeds at the last step.",
+                "Best checkpoint: of the best validation score, the first that is reached, as in "
+                "dm-clrs and in the tables of accuracies. Final: of the same seeds, the last step.",
                 f"{_MEASURED} Beside the mechanism that they agree with most.",
                 "Only seeds that were looked at so: fewer than above.",
             ),
@@ -397,8 +397,8 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
             "Beyond the paper: attends like it, computes like it",
             _COMPUTED,
             (
-                "Attends: agreement on updated nodes (test graphs). Computes: the mean over the "
-                "program's variables of the interchanges that follow. Like it: nearer to the "
+                "Attends: top-1 agreement on updated nodes (test graphs). Computes: the mean over "
+                "the program's variables of the interchanges that follow. Like it: nearer to the "
                 "exact network, which has 100 %, than to the untrained one.",
             ),
         ),
@@ -442,7 +442,7 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 Row("bellman_ford with edge information, taught", BF_TAUGHT),
             ),
             (
-                "Outputs / whole graphs that are right / agreement on updated nodes, in percent; "
+                "Output accuracy / graph accuracy / top-1 agreement on updated nodes, in percent; "
                 "32 graphs of each kind and size, 8 of 800 nodes and more, `mechgap measure RUN "
                 "--graphs er-sparse,ws,delaunay --nodes 16,64,160,800,1600`. Above 256 nodes as "
                 "lists of edges, where predicted pointers are decisions before they are fed back. "

@@ -1,4 +1,4 @@
-"""Where a given time tells most.
+"""Which seeds to train in a given time: those that narrow most intervals.
 
 Seeds are added in small lots. A lot is worth what it narrows: for every row that a population
 serves, the logarithm of how many times more seeds it has then. A row without any number gains most.

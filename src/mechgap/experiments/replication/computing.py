@@ -169,7 +169,7 @@ def _carried(network: KeptNetwork, mechanism: str, variable: str) -> Carried | N
 
 
 def _points(row: Row, results: Path) -> Mapping[str, Mapping[str, Sequence[Point]]]:
-    """By mechanism: agreement on updated nodes and share of interchanges that follow."""
+    """By mechanism: top-1 agreement on updated nodes and share of interchanges that follow."""
     measures = measures_of(results, row.population)
     if measures is None:
         return {}

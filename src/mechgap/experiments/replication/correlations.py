@@ -138,7 +138,7 @@ def interval_text(interval: Sequence[float]) -> str:
 
 _ALONG = {
     "accuracy": "accuracy",
-    "graph_accuracy": "graphs right",
+    "graph_accuracy": "graph accuracy",
     "hints": "hint accuracy",
     "agreement": "agreement",
     "misplaced": "misplaced",

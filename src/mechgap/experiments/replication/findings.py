@@ -86,7 +86,7 @@ def _sections(results: Path, tables: Mapping[str, Rendered]) -> list[Section]:
                 Excerpt(
                     "baselines",
                     ("paper (%)", "ours (%)", "difference (95 % interval)", "verdict",
-                     "graphs right (%)"),
+                     "graph accuracy (%)"),
                 )
             ],
         ),
@@ -154,7 +154,7 @@ def _sections(results: Path, tables: Mapping[str, Rendered]) -> list[Section]:
             "A mechanism that is run does not depend on size: the compiled networks' lines are "
             "flat. Of learned ones attention and answers are told apart, because one may last "
             "longer than the other ([large graphs](large.md)). Cells: outputs / whole graphs that "
-            "are right / agreement on updated nodes, in percent.",
+            "are right / top-1 agreement on updated nodes, in percent.",
             [
                 Excerpt("at_sizes", ("graphs", "16 nodes", "64 nodes", "1,600 nodes", "seeds"),
                         tuple(dict.fromkeys(r[0] for r in tables["at_sizes"].rows
@@ -168,7 +168,7 @@ def _sections(results: Path, tables: Mapping[str, Rendered]) -> list[Section]:
             "program ([teaching](teaching.md)). The figure: depth-first search, learned by hints "
             "alone and taught, by kind and size of graphs.",
             [
-                Excerpt("teaching", ("accuracy (%)", "graphs right (%)", "agreement (%)",
+                Excerpt("teaching", ("accuracy (%)", "graph accuracy (%)", "top-1 agreement (%)",
                                      "tv, all rows (%)", "seeds", "steps")),
                 "dfs_learned",
             ],

@@ -20,9 +20,9 @@ from mechgap.report.measures import p_value
 MEASURES = ("accuracy", "graph_accuracy", "hints", "agreement", "tv")
 LABELS = {
     "accuracy": "accuracy",
-    "graph_accuracy": "whole graphs right",
+    "graph_accuracy": "graph accuracy",
     "hints": "hint accuracy",
-    "agreement": "agreement on updated nodes",
+    "agreement": "top-1 agreement on updated nodes",
     "tv": "attention where the mechanism has it (1 − tv)",
 }
 

@@ -19,11 +19,11 @@ from mechgap.report.measures import BASELINES, known
 
 COLUMNS = {
     "accuracy": "accuracy (%)",
-    "graph_accuracy": "graphs right (%)",
+    "graph_accuracy": "graph accuracy (%)",
     "deep": "accuracy, sparse (%)",
-    "deep_graphs": "graphs right, sparse (%)",
+    "deep_graphs": "graph accuracy, sparse (%)",
     "external": "hint accuracy (%)",
-    "agreement": "agreement (%)",
+    "agreement": "top-1 agreement (%)",
     "misplaced": "misplaced there (%)",
     "hardened": "accuracy, hardened (%)",
     "tv": "tv, all rows (%)",

@@ -25,9 +25,10 @@ half of it; of a correlation: 0.3 in Fisher's z). *Cannot tell*: neither, with t
 so many seeds would have seen in four of five cases. Where the question is what a change does, that
 effect is compared, not its rows.
 
-`mechgap reproduce TABLE` trains (or goes on with) what a table needs; `mechgap reproduce all
---budget 2h` spends a given time where it tells most; `mechgap reproduce status` shows what is done.
-Runs and numbers of your own are kept in `reproduction/`. With `--results results` you go on from
+`mechgap reproduce TABLE` trains (or resumes) what a table needs; `mechgap reproduce all
+--budget 2h` spends a given time on the seeds that narrow most intervals; `mechgap reproduce status`
+shows what is done.
+Runs and numbers of your own are kept in `reproduction/`. With `--results results` you resume from
 these: seeds whose numbers are here are not trained again, further ones join them. What was seen of
 every seed along its training is in `results/snapshots/`, a fingerprint of its attention in
 `results/fingerprints/`. The same seed on another kind of processor rounds otherwise, and becomes

@@ -1,4 +1,4 @@
-"""Train what tables need, or where a given time tells most; the numbers of all of it are kept."""
+"""Train what tables need, or what narrows most intervals in a given time; numbers are kept."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ def study_all(wanted: Iterable[tables.Table], places: Places) -> None:
 
 
 def spend(seconds: float, places: Places) -> None:
-    """Train for a given time, where it tells most. The watcher says when it is over."""
+    """Train for a given time what narrows most intervals. The watcher says when it is over."""
     populations = tables.all_populations()
     candidates = []
     for population in populations.values():
@@ -86,7 +86,7 @@ def spend(seconds: float, places: Places) -> None:
     for name, count in planned.seeds.items():
         s = status_of(populations[name], count, places.runs, places.results)
         if s.to_train and not train_population(s.population, s.to_train, places):
-            places.watcher.say("the time is spent; the same command goes on from here")
+            places.watcher.say("the time is spent; the same command resumes from here")
             break
     for population in populations.values():
         keep_numbers(population, places.runs, places.results, places.watcher.tell)

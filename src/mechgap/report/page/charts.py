@@ -93,7 +93,9 @@ def attends_and_computes(results: Results) -> go.Figure:
         {"x0": 0, "x1": 100, "y0": 50, "y1": 50},
     ):
         figure.add_shape(type="line", line={"color": _GREY, "width": 1, "dash": "dot"}, **edge)
-    figure.update_xaxes(title="attends like it: agreement on updated nodes (%)", range=[-4, 104])
+    figure.update_xaxes(
+        title="attends like it: top-1 agreement on updated nodes (%)", range=[-4, 104]
+    )
     figure.update_yaxes(title="computes like it: interchanges that follow (%)", range=[-4, 104])
     figure.update_layout(height=420, margin={"t": 20})
     return figure
@@ -322,7 +324,7 @@ def along_training(results: Results, snapshots: Sequence[Snapshot]) -> go.Figure
     mechanism = nearest(results)
     rows = [s for s in snapshots if s.which == "step" and s.step and s.deep is not None]
     steps = sorted({s.step for s in rows})
-    measures = {"agreement": "agreement on updated nodes (%)",
+    measures = {"agreement": "top-1 agreement on updated nodes (%)",
                 "misplaced": "misplaced attention there (%)", "tv": "tv, all rows (%)"}  # fmt: skip
     figure = make_subplots(rows=1, cols=len(measures), shared_yaxes=True)
     shades = sample_colorscale("Viridis", np.linspace(0.05, 0.9, max(2, len(steps))).tolist())

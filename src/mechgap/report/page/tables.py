@@ -33,7 +33,7 @@ from mechgap.report.measures import (
 
 def summary(results: Results) -> str:
     """The population beside its baselines, and beside every mechanism."""
-    measures = {"agreement": "agreement on updated nodes", "misplaced": "misplaced there",
+    measures = {"agreement": "top-1 agreement on updated nodes", "misplaced": "misplaced there",
                 "tv": "tv, all rows"}  # fmt: skip
     rows = []
     for name, these in people(results, "learned (mean ± std)").items():
@@ -87,7 +87,7 @@ def along(results: Results, snapshots: Sequence[Snapshot]) -> str:
     said = {"hints": "hint accuracy", "agreement": "agreement", "misplaced": "misplaced",
             "tv": "tv, all rows"}  # fmt: skip
     known = [said[m] for m in measures if m in found.steps[0].correlation]
-    head = ["", "accuracy", "graphs right", *said.values(), *(f"r with {name}" for name in known)]
+    head = ["", "accuracy", "graph accuracy", *said.values(), *(f"r with {name}" for name in known)]
     models = "; ".join(
         f"{said[m]} {model.slope:+.2f} [{model.interval[0]:+.2f}, {model.interval[1]:+.2f}]"
         for m, model in found.models.items()

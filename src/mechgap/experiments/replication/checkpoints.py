@@ -1,4 +1,4 @@
-"""Best parameters beside last ones: does longer training close the gap?"""
+"""The best checkpoint beside the final one: does longer training close the gap?"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ from mechgap.experiments.replication.snapshots import kept_snapshots
 from mechgap.measures.snapshot import MechanismSeen, Snapshot
 
 _OF_MECHANISM = {
-    "agreement": "agreement (%)",
+    "agreement": "top-1 agreement (%)",
     "misplaced": "misplaced there (%)",
     "tv": "tv, all rows (%)",
 }
@@ -33,7 +33,7 @@ def _values(snapshot: Snapshot) -> dict[str, float | None]:
 
 COLUMNS = {
     "accuracy": "accuracy (%)",
-    "graph_accuracy": "graphs right (%)",
+    "graph_accuracy": "graph accuracy (%)",
     "hints": "hint accuracy (%)",
     "hardened": "accuracy, hardened (%)",
     **_OF_MECHANISM,
@@ -41,22 +41,22 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
-class EndsTable(TableOfRows):
+class CheckpointsTable(TableOfRows):
     """Accuracy and gaps at the best validation score and at the last step, on the test graphs."""
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """Two rows a population."""
-        data = [found for row in self.rows for found in _ends(row, results)]
+        data = [found for row in self.rows for found in _of_population(row, results)]
         head = ("", "step", *COLUMNS.values(), "seeds")
         return Rendered(name, self.caption, head, [_cells(row) for row in data], self.remarks, data)
 
 
-def _ends(row: Row, results: Path) -> list[dict[str, Any]]:
+def _of_population(row: Row, results: Path) -> list[dict[str, Any]]:
     last = row.population.recipe.train_steps
     snapshots = kept_snapshots(results, row.population.name)
     kinds: dict[str, Callable[[Snapshot], bool]] = {
         "best": lambda s: s.which == "best",
-        "last": lambda s: s.which == "step" and s.step == last,
+        "final": lambda s: s.which == "step" and s.step == last,
     }
     if not snapshots:
         return [{"row": row.label, "missing": not_run(row.population)}]
