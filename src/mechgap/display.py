@@ -6,15 +6,24 @@ from html import escape
 from typing import Any
 
 
-def html_table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
-    """A table; everything is escaped.
+def html_table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    caption: str = "",
+    meanings: Sequence[str | None] = (),
+) -> str:
+    """A table; everything is escaped. Cells of a column show its meaning when they are hovered.
 
     >>> html_table(["a"], [["<b>"]])
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
 
+    hovered = [f' title="{escape(m)}"' if m else "" for m in meanings]
+
     def line(cells: Iterable[object], kind: str) -> str:
-        return "<tr>" + "".join(f"<{kind}>{escape(str(c))}</{kind}>" for c in cells) + "</tr>"
+        pairs = zip(cells, hovered, strict=True) if hovered else ((c, "") for c in cells)
+        kinds = ((c, t, kind if c or kind == "td" else "td") for c, t in pairs)
+        return "<tr>" + "".join(f"<{k}{t}>{escape(str(c))}</{k}>" for c, t, k in kinds) + "</tr>"
 
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     body = "".join(line(row, "td") for row in rows)

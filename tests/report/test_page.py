@@ -1,14 +1,18 @@
 """The page in a real browser: it loads, it moves, and it shows the data."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from mechgap import InvalidInput
 from mechgap.measures.results import load_results
 from mechgap.measures.run import measure_run
-from mechgap.report.answer import answer
+from mechgap.report.answer import answer, beyond_the_answer
+from mechgap.report.definitions import DEFINITIONS
 from mechgap.report.figures import draw_figures
 from mechgap.report.measures import show_measures
 from mechgap.report.page.charts import charts
@@ -18,6 +22,8 @@ from mechgap.training.presets import make_recipe
 from mechgap.training.store import MetricRow, Store
 from opened_pages import Opened
 from untrained_runs import SMALL, untrained_run
+
+PROJECT = Path(__file__).parents[2]
 
 
 def a_run(folder, *arguments, **more):
@@ -52,6 +58,63 @@ def test_it_loads_from_disk_in_silence(browser, page):
 def test_the_answer_is_on_top(browser, page, run):
     opened = Opened(browser, page)
     assert opened.tab.inner_text(".answer") == answer(load_results(run))
+    # Then the chart that shows it, then the player, all before any table.
+    order = "document.querySelector('{}').compareDocumentPosition(document.querySelector('{}')) & 4"
+    for first, then in ((".answer", "#internal"), ("#internal", ".panels"), (".panels", "table")):
+        assert opened.tab.evaluate(order.format(first, then)), (first, then)
+    drawn = opened.tab.inner_text("#internal") + opened.tab.text_content("#internal")
+    for name in ("compiled", "uniform", "self", "untrained", "learned"):
+        assert name in drawn
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [420, 1280])
+def test_it_is_accessible(browser, page, scheme, width):
+    """By axe: labels, contrast, what a keyboard can reach."""
+    opened = Opened(browser, page, color_scheme=scheme, viewport={"width": width, "height": 900})
+    opened.tab.wait_for_selector("html[data-charts=true]")
+    found = Axe().run(opened.tab).response["violations"]
+    assert [(v["id"], v["nodes"][0]["html"]) for v in found] == []
+
+
+def test_the_tool_bar_covers_no_title_and_sends_nothing(browser, page):
+    opened = Opened(browser, page)
+    opened.tab.wait_for_selector("html[data-charts=true]")
+    box = "const b = e.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]"
+    boxes = f"all => all.map(e => {{ {box} }})"
+    for name in ("internal", "parts", "gap", "along", "trace", "solutions"):
+        chart = opened.tab.locator(f"#{name}")
+        bar = chart.locator(".modebar")
+        opened.tab.mouse.move(0, 0)
+        opened.tab.wait_for_timeout(200)
+        assert bar.evaluate("e => +getComputedStyle(e).opacity") == 0, name
+        chart.hover()
+        opened.tab.wait_for_timeout(200)
+        assert bar.evaluate("e => +getComputedStyle(e).opacity") == 1, name
+        buttons = chart.locator(".modebar-btn")
+        assert buttons.count() == 4
+        titles = chart.locator(".annotation-text, .gtitle, .xtitle, .ytitle").evaluate_all(boxes)
+        for left, top, right, bottom in buttons.evaluate_all(boxes):
+            for a, b, c, d in titles:
+                assert right <= a or c <= left or bottom <= b or d <= top, name
+
+
+def test_every_number_says_what_it_is(browser, page):
+    opened = Opened(browser, page)
+    table = opened.tab.locator(".summary table")
+    said = (
+        table.locator("tbody tr").first.locator("td").evaluate_all("all => all.map(e => e.title)")
+    )
+    assert all(said[1:])
+    assert set(said[1:]) <= set(DEFINITIONS.values())
+
+
+def test_definitions_are_those_of_the_glossary():
+    glossary = (PROJECT / "docs" / "glossary.md").read_text()
+    plain = " ".join(re.sub(r"[`*\\]", "", glossary).split())
+    for word, meaning in DEFINITIONS.items():
+        for sentence in re.split(r"(?<=\.) ", meaning.replace("*", "")):
+            assert sentence.rstrip(".") in plain, word
 
 
 def test_the_slider_shows_the_data(browser, page, run):
@@ -175,10 +238,10 @@ def test_training_curves(run):
 
 def test_the_answer_says_what_was_found(run):
     results = load_results(run)
-    text = answer(results)
+    text = f"{answer(results)} {beyond_the_answer(results)}"
     networks = results.networks
     accuracy = np.mean([network.accuracy for network in networks])
-    assert text.startswith(f"3 learned networks: {100 * accuracy:.1f} % of outputs right")
+    assert text.startswith(f"3 learned networks get {100 * accuracy:.1f} % of outputs right")
     mechanism = max(("bfs", "bfs_parent"), key=[n.nearest for n in networks].count)
     chance = results.baselines["uniform"].gaps["test"][mechanism].agreement
     assert f"(by chance {100 * chance:.1f} %)" in text
@@ -186,7 +249,7 @@ def test_the_answer_says_what_was_found(run):
         value = np.mean([getattr(n.gaps["test"][mechanism], measure) for n in networks])
         assert f"{100 * value:.1f} %" in text, measure
     hardened = np.mean([n.causal.tempered["hardened"] for n in networks if n.causal])
-    assert f"their own attention gives {100 * hardened:.1f} %" in text
+    assert f"their own attention gives an accuracy of {100 * hardened:.1f} %" in text
 
 
 def test_figures_are_drawn_from_the_files_alone(run, tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ from mechgap.measures.run import measure_run
 from mechgap.measures.snapshot import STEPS, Observer
 from mechgap.measures.workers import Workers, this_process
 from mechgap.programs.library import mechanisms
-from mechgap.report.answer import answer
+from mechgap.report.answer import answer, beyond_the_answer
 from mechgap.report.page.page import write_page
 from mechgap.tasks.specs import TASKS
 from mechgap.training.engines import make_engine
@@ -54,7 +54,7 @@ class GapReport:
     @property
     def answer(self) -> str:
         """What was found, in a few sentences."""
-        return answer(self.results)
+        return f"{answer(self.results)} {beyond_the_answer(self.results)}".rstrip()
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""

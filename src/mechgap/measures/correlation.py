@@ -43,7 +43,7 @@ class Correlations:
     external: Correlation | None
     """Trace accuracy; None without hints."""
     agreement: Mapping[str, Correlation]
-    """Agreement on updated rows, by mechanism."""
+    """Agreement on updated nodes, by mechanism."""
     tv: Mapping[str, Correlation]
     """The paper's gap, by mechanism."""
 

@@ -19,7 +19,7 @@ The nine parts add up to the paper's measure, which is told in three scales, for
     l1      Σ|α̂ - α*| / (t·n)      in [0, 2]
     paper   Σ|α̂ - α*| / (t·n²)     as printed; at most 2/n, since rows sum to 1
 
-The *headline* is about the updated rows alone: `agreement`, the share of them whose largest entry
+The *headline* is about the updated nodes alone: `agreement`, the share of them whose largest entry
 is a sender that a correct run could have chosen, and `misplaced`, the attention there that is on
 nobody such. Where entries are equally large, each counts for its share, so that attention that
 knows nothing scores what chance does.
@@ -61,11 +61,11 @@ class Headline(NamedTuple):
     """The numbers of one comparison that stand beside each other everywhere."""
 
     agreement: Any
-    """Of the updated rows, the share whose largest entry a correct run could have chosen."""
+    """Of the updated nodes, the share whose largest entry a correct run could have chosen."""
     agreement_strict: Any
     """The share whose largest entry is the mechanism's own choice, ties and all."""
     misplaced: Any
-    """Attention in updated rows that is on nobody whom a correct run could have chosen."""
+    """Attention in updated nodes that is on nobody whom a correct run could have chosen."""
     tv: Any
     """The paper's measure: misplaced attention in all rows, ties included."""
     parts: Any
@@ -138,11 +138,11 @@ def stacked_parts(
     updated = parts[..., ROWS.index("updated"), :]
     whole = {name: parts[..., k, :].sum(-1) for k, name in enumerate(ROWS)}
     return [
-        ("updated rows, wrong choice", "#d55e00", updated[..., KINDS.index("wrong")]),
-        ("updated rows, soft", "#e69f00", updated[..., KINDS.index("soft")]),
-        ("updated rows, tie", "#f0e442", updated[..., KINDS.index("tie")]),
-        ("unchanged rows", "#9fb4c7", whole["unchanged"]),
-        ("inactive rows", "#d3d9df", whole["inactive"]),
+        ("updated nodes, wrong", "#d55e00", updated[..., KINDS.index("wrong")]),
+        ("updated nodes, soft", "#e69f00", updated[..., KINDS.index("soft")]),
+        ("updated nodes, tie", "#f0e442", updated[..., KINDS.index("tie")]),
+        ("unchanged nodes", "#9fb4c7", whole["unchanged"]),
+        ("inactive nodes", "#d3d9df", whole["inactive"]),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The answer in a few plain sentences: how accurate, and is it the algorithm inside?"""
+"""The answer in plain sentences: how accurate, and is it the algorithm inside?"""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,18 +10,19 @@ from mechgap.report.measures import constant_sentence, known
 
 
 def answer(results: Results) -> str:
-    """What was found, with what it is to be held against."""
+    """What was found, in two sentences, with what it is to be held against."""
     networks = results.networks
     count = len(networks)
-    who = f"{count} learned network{'s' if count > 1 else ''}"
-    accurate = f"{who}: {_percent(n.accuracy for n in networks)} of outputs right"
+    who = f"{count} learned network{'s get' if count > 1 else ' gets'}"
+    whole = f"({_percent(n.graph_accuracy for n in networks)} of whole graphs)"
+    accurate = f"{who} {_percent(n.accuracy for n in networks)} of outputs right {whole}"
     constant = results.graphs.constant_outputs
     note = f" ({constant_sentence(constant)[:-1]})" if constant else ""
     where = f"on {results.graphs.words}{note}"
     if not results.mechanisms:
         hints = ""
         if results.has_traces:
-            hints = f", hint accuracy {_percent(n.external for n in networks)}"
+            hints = f", with a hint accuracy of {_percent(n.external for n in networks)}"
         return (
             f"{accurate} {where}{hints}. There is no compiled {results.recipe.task} to "
             "compare attention with."
@@ -29,17 +30,22 @@ def answer(results: Results) -> str:
     mechanism = nearest(results)
     gaps = [n.gaps["test"][mechanism] for n in networks]
     chance = results.baselines["uniform"].gaps["test"][mechanism].agreement
-    return " ".join(
-        (
-            f"{accurate} {where}.",
-            f"On the nodes that {mechanism} updates, their largest attention is on a sender that "
-            f"{mechanism} could have chosen in {_percent(g.agreement for g in gaps)} of cases "
-            f"(by chance {_percent([chance])}), and {_percent(g.misplaced for g in gaps)} of "
-            "the attention there is on others.",
-            _softness(networks),
-            _all_rows(mechanism, gaps),
-        )
+    return (
+        f"{accurate} {where}. On the nodes that {mechanism} updates, their largest attention is on "
+        f"a sender that it could have chosen in {_percent(g.agreement for g in gaps)} of cases (by "
+        f"chance {_percent([chance])}); {_percent(g.misplaced for g in gaps)} of their attention "
+        "there is misplaced."
     )
+
+
+def beyond_the_answer(results: Results) -> str:
+    """What hardening does to it, and how much attention is misplaced anywhere; empty where no
+    mechanism is known."""
+    if not results.mechanisms:
+        return ""
+    mechanism = nearest(results)
+    gaps = [n.gaps["test"][mechanism] for n in results.networks]
+    return f"{_softness(results.networks)} {_everywhere(mechanism, gaps)}"
 
 
 def nearest(results: Results) -> str:
@@ -51,16 +57,16 @@ def nearest(results: Results) -> str:
 def _softness(networks: Sequence[NetworkMeasures]) -> str:
     hardened = [n.causal.tempered["hardened"] for n in networks if n.causal is not None]
     return (
-        f"Hardened to the largest entry of each row, their own attention gives "
+        f"Hardened to the largest entry of each node, their own attention gives an accuracy of "
         f"{_percent(hardened)} ({100 * min(hardened):.1f} to {100 * max(hardened):.1f} %)."
     )
 
 
-def _all_rows(mechanism: str, gaps: Sequence[Gap]) -> str:
+def _everywhere(mechanism: str, gaps: Sequence[Gap]) -> str:
     other = [1 - sum(g.parts["updated"].values()) / g.tv for g in gaps if g.tv]
     return (
-        f"Over all nodes and steps {_percent(g.tv for g in gaps)} of attention is not where "
-        f"{mechanism} has it; {_percent(other)} of that is on nodes that it does not update."
+        f"Over all nodes and steps {_percent(g.tv for g in gaps)} of attention is misplaced; "
+        f"{_percent(other)} of that is on nodes that {mechanism} does not update."
     )
 
 

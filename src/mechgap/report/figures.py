@@ -174,7 +174,7 @@ def gap_parts(results: Results) -> Figure:
             for name, colour, values in stacked_parts(parts):
                 axes.bar(list(people), 100 * values, bottom=below, color=colour, label=name)
                 below = below + 100 * values
-            axes.set_ylabel("tv, all rows (%)")
+            axes.set_ylabel("tv, all nodes (%)")
             axes.set_ylim(0, 102)
             axes.set_title(f"beside {mechanism}")
             axes.grid(lw=0.3, axis="y")

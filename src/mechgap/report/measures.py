@@ -93,8 +93,8 @@ def _summary(results: Results) -> Table:
 GAP_COLUMNS = {
     "agreement": "top-1 agreement on updated nodes",
     "agreement_strict": "without ties",
-    "misplaced": "misplaced there",
-    "tv": "tv, all rows",
+    "misplaced": "misplaced attention there",
+    "tv": "tv, all nodes",
     "sharpness": "sharpness",
     "off_graph": "off graph",
 }
@@ -118,7 +118,7 @@ def _show_mechanisms(console: Console, results: Results) -> None:
 def _show_parts(console: Console, results: Results) -> None:
     """What tv is made of, in percent of all attention."""
     drawn = [name for name, _, _ in stacked_parts(np.zeros((len(ROWS), len(KINDS))))]
-    table = tabular("tv, all rows, is made of", "", *drawn)
+    table = tabular("tv, all nodes, is made of", "", *drawn)
     for mechanism in results.mechanisms:
         for name, rows in people(results, "learned, mean").items():
             parts = np.mean([row.gaps["test"][mechanism].part_array for row in rows], axis=0)

@@ -314,7 +314,7 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
             "Beyond the paper: what the gap is made of",
             _GAPS,
             (
-                "Updated rows: the algorithm changes the node's state by whom it attends to. "
+                "Updated nodes: the algorithm changes the node's state by whom it attends to. "
                 "Unchanged: it attends to another node and the state stays. Inactive: it attends "
                 "to the node itself. Wrong: the largest entry is one that no correct run would "
                 "choose; soft: it is right, and the rest of the row is not; tie: on a sender that "

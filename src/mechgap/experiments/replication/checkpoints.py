@@ -14,8 +14,8 @@ from mechgap.measures.snapshot import MechanismSeen, Snapshot
 
 _OF_MECHANISM = {
     "agreement": "top-1 agreement (%)",
-    "misplaced": "misplaced there (%)",
-    "tv": "tv, all rows (%)",
+    "misplaced": "misplaced attention there (%)",
+    "tv": "tv, all nodes (%)",
 }
 
 

@@ -142,7 +142,7 @@ _ALONG = {
     "hints": "hint accuracy",
     "agreement": "agreement",
     "misplaced": "misplaced",
-    "tv": "tv, all rows",
+    "tv": "tv, all nodes",
 }
 
 

@@ -98,8 +98,8 @@ def _sections(results: Path, tables: Mapping[str, Rendered]) -> list[Section]:
             [
                 Excerpt(
                     "parts",
-                    ("mechanism", "tv, all rows (%)", "updated rows: wrong", "soft", "tie",
-                     "unchanged rows", "inactive rows", "seeds"),
+                    ("mechanism", "tv, all nodes (%)", "updated nodes: wrong", "soft", "tie",
+                     "unchanged nodes", "inactive nodes", "seeds"),
                     ("bfs", "bellman_ford"),
                 ),
                 "gap_parts_bfs",
@@ -169,7 +169,7 @@ def _sections(results: Path, tables: Mapping[str, Rendered]) -> list[Section]:
             "alone and taught, by kind and size of graphs.",
             [
                 Excerpt("teaching", ("accuracy (%)", "graph accuracy (%)", "top-1 agreement (%)",
-                                     "tv, all rows (%)", "seeds", "steps")),
+                                     "tv, all nodes (%)", "seeds", "steps")),
                 "dfs_learned",
             ],
         ),

@@ -24,9 +24,9 @@ COLUMNS = {
     "deep_graphs": "graph accuracy, sparse (%)",
     "external": "hint accuracy (%)",
     "agreement": "top-1 agreement (%)",
-    "misplaced": "misplaced there (%)",
+    "misplaced": "misplaced attention there (%)",
     "hardened": "accuracy, hardened (%)",
-    "tv": "tv, all rows (%)",
+    "tv": "tv, all nodes (%)",
 }
 
 

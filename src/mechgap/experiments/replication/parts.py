@@ -18,8 +18,8 @@ class PartsTable(TableOfRows):
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """Means over seeds; the parts add up to the first column."""
-        head = ("", "mechanism", "tv, all rows (%)", "updated rows: wrong", "soft", "tie",
-                "unchanged rows", "inactive rows", "seeds")  # fmt: skip
+        head = ("", "mechanism", "tv, all nodes (%)", "updated nodes: wrong", "soft", "tie",
+                "unchanged nodes", "inactive nodes", "seeds")  # fmt: skip
         rows, data = [], []
         for row in self.rows:
             measures = measures_of(results, row.population)

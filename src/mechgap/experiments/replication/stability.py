@@ -96,7 +96,7 @@ class StabilityTable:
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:
         """Beside the paper's accuracies after training."""
         head = ("", "paper (%)", "ours, at the end (%)", "at the start", "at the lowest",
-                "tv, all rows, start → end (%)", "hint accuracy, start → end (%)",
+                "tv, all nodes, start → end (%)", "hint accuracy, start → end (%)",
                 "seeds", "steps", "difference (95 % interval)", "verdict")  # fmt: skip
         data = [_row(row, results, judge) for row in self.rows]
         cells = [_cells(row, found) for row, found in zip(self.rows, data, strict=True)]

@@ -61,7 +61,7 @@ _PAPER: Mapping[str, Table] = MappingProxyType(
             "Accuracy against faithfulness, learned BFS",
             (BFS,),
             (
-                "Internal: the gap in attention to the compiled bfs (tv, all rows). External: the "
+                "Internal: the gap in attention to the compiled bfs (tv, all nodes). External: the "
                 "share of the trace that is predicted.",
                 "The paper's p-values imply 107 to 110 seeds, not 128. Verdicts, and what they "
                 "see, are in Fisher's z.",

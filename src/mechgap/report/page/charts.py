@@ -215,6 +215,16 @@ def scatter(results: Results, measure: str) -> go.Figure:
         marker={"color": _LEARNED, "size": 9},
         hovertemplate="%{text}: %{y:.2f} % accurate, %{x:.2f} %<extra></extra>",
     )
+    rightmost = max(results.networks, key=of)
+    figure.add_annotation(
+        x=100 * of(rightmost),
+        y=100 * rightmost.accuracy,
+        text=f"learned, {len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}",
+        showarrow=False,
+        xanchor="left",
+        xshift=8,
+        font={"color": _LEARNED},
+    )
     symbols = {
         "compiled": "star",
         "uniform": "square",
@@ -227,7 +237,10 @@ def scatter(results: Results, measure: str) -> go.Figure:
         figure.add_scatter(
             x=[100 * of(row)],
             y=[100 * row.accuracy],
-            mode="markers",
+            mode="markers+text",
+            text=[name],
+            textposition="bottom center" if name == "compiled" else "top center",
+            cliponaxis=False,
             name=name,
             marker={
                 "color": _COMPILED if name == "compiled" else _GREY,
@@ -239,7 +252,8 @@ def scatter(results: Results, measure: str) -> go.Figure:
     label = "hint accuracy (%)"
     if measure == "misplaced":
         label = f"misplaced attention on nodes that {mechanism} updates (%)"
-    return laid_out(figure, label, "test accuracy (%)")
+    figure.update_layout(showlegend=False)
+    return laid_out(figure, label, "output accuracy (%)")
 
 
 def parts_by_seed(results: Results) -> go.Figure:
@@ -324,8 +338,11 @@ def along_training(results: Results, snapshots: Sequence[Snapshot]) -> go.Figure
     mechanism = nearest(results)
     rows = [s for s in snapshots if s.which == "step" and s.step and s.deep is not None]
     steps = sorted({s.step for s in rows})
-    measures = {"agreement": "top-1 agreement on updated nodes (%)",
-                "misplaced": "misplaced attention there (%)", "tv": "tv, all rows (%)"}  # fmt: skip
+    measures = {
+        "agreement": "top-1 agreement on updated nodes (%)",
+        "misplaced": "misplaced attention there (%)",
+        "tv": "tv, all nodes (%)",
+    }
     figure = make_subplots(rows=1, cols=len(measures), shared_yaxes=True)
     shades = sample_colorscale("Viridis", np.linspace(0.05, 0.9, max(2, len(steps))).tolist())
     for shade, step in zip(shades, steps, strict=False):

@@ -65,7 +65,7 @@ def _seed(seed: int, found: Explanation, known: Sequence[Program], shown: bool) 
     if found.program is not None:
         program = (
             "<details><summary>the whole program that follows from it</summary>"
-            f"<pre>{escape(found.program)}</pre></details>"
+            f"<pre tabindex='0'>{escape(found.program)}</pre></details>"
         )
     return (
         f'<details class="seed"{" open" * shown}><summary>seed {seed}: {escape(found.in_short)}'

@@ -21,7 +21,8 @@ from mechgap.measures.counterexamples import SearchedRun
 from mechgap.measures.landscape import SETTINGS, Landscape, load_landscape
 from mechgap.measures.results import Results, load_results
 from mechgap.measures.snapshot import Snapshot, load_snapshots
-from mechgap.report.answer import answer
+from mechgap.report.answer import answer, beyond_the_answer
+from mechgap.report.definitions import explained
 from mechgap.report.page import tables
 from mechgap.report.page.charts import charts
 from mechgap.report.page.decompiled import clusters_named, decompiled
@@ -38,7 +39,7 @@ _CAPTIONS = {
     "what that computes? Up, the mean over the mechanism's variables of the cases in which the "
     "network follows when one variable is put from one run into another.",
     "external": "Accuracy against the share of the trace that is predicted within the margins.",
-    "parts": "What the paper's gap (tv over all rows) is made of. Updated rows: the algorithm "
+    "parts": "What the paper's gap (tv over all rows) is made of. Updated nodes: the algorithm "
     "changes the node's state by whom it attends to. Unchanged: it attends to another node and the "
     "state stays. Inactive: it attends to the node itself. Wrong choice: the largest entry is one "
     "that no correct run would choose; soft: that is right, and the rest of the row is not; tie: "
@@ -106,10 +107,11 @@ def page(
     title = f"mechgap: {recipe.task}"
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f'<p class="answer">{escape(answer(results))}</p>',
-        tables.summary(results),
-        _section("What the gap is made of", _figures(drawn, "parts", "gap")),
+        f'<p class="answer">{explained(answer(results))}</p>',
+        _figures(drawn, "internal"),
         _resource("player.html") if shown and shown["mechanisms"] else "",
+        _section("The numbers", tables.summary(results) + _more(beyond_the_answer(results))),
+        _section("What the gap is made of", _figures(drawn, "parts", "gap")),
         _section("Does it use what it attends to?", tables.causal(results)),
         _section(
             "Does it compute what the program computes?",
@@ -121,10 +123,12 @@ def page(
             "The smallest graph on which it is wrong", wrong_graphs(searched, openable(shown))
         ),
         _section("Then what is it running?", decompiled(found, recipe.mechanisms) if found else ""),
-        "<h2>Accuracy and faithfulness</h2>",
-        f'<div class="pair">{_figures(drawn, "internal", "external")}</div>',
-        tables.correlations(results, snapshots),
-        _figures(drawn, "trace") + tables.breaking(results),
+        _section(
+            "Accuracy and faithfulness",
+            f'<div class="pair">{_figures(drawn, "external", "trace")}</div>'
+            + tables.correlations(results, snapshots)
+            + tables.breaking(results),
+        ),
         _section("Along training", _figures(drawn, "along") + tables.along(results, snapshots)),
         _section(
             "Between solutions",
@@ -187,6 +191,10 @@ def _resource(name: str) -> str:
     return files("mechgap.report.page").joinpath(name).read_text()
 
 
+def _more(text: str) -> str:
+    return f"<p>{explained(text)}</p>" if text else ""
+
+
 def _section(title: str, body: str) -> str:
     return f"<section><h2>{escape(title)}</h2>{body}</section>" if body else ""
 
@@ -194,7 +202,7 @@ def _section(title: str, body: str) -> str:
 def _figures(drawn: Mapping[str, Any], *names: str) -> str:
     return "".join(
         f'<figure><div class="plot" id="{name}"></div>'
-        f"<figcaption>{escape(_CAPTIONS[name])}</figcaption></figure>"
+        f"<figcaption>{explained(_CAPTIONS[name])}</figcaption></figure>"
         for name in names
         if name in drawn
     )
@@ -210,7 +218,7 @@ def _parameters(compiled: Compiled | None) -> str:
     return (
         f'<figure><img class="drawn" alt="compiled parameters" src="data:image/png;base64,{image}">'
         f"<figcaption>{escape(name)}: parameters that are not zero, by the program's own names."
-        f"</figcaption></figure><pre>{escape(str(compiled.program))}</pre>"
+        f"</figcaption></figure><pre tabindex='0'>{escape(str(compiled.program))}</pre>"
     )
 
 
@@ -242,4 +250,4 @@ def _what_was_run(results: Results, recipe: Recipe, folder: Path) -> str:
     ]
     commands = [command, ["mechgap", "report", folder.name]]
     again = "\n".join(shlex.join(words) for words in commands)
-    return tables.table(["", ""], rows) + f"<pre>{escape(again)}</pre>"
+    return tables.table(["", ""], rows) + f"<pre tabindex='0'>{escape(again)}</pre>"

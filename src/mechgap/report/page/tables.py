@@ -12,6 +12,7 @@ from mechgap.measures.solutions import FORMS
 from mechgap.report import failing as why
 from mechgap.report import interchange
 from mechgap.report.answer import nearest
+from mechgap.report.definitions import definition
 from mechgap.report.measures import (
     CORRELATION_COLUMNS,
     FOIL_COLUMNS,
@@ -33,8 +34,8 @@ from mechgap.report.measures import (
 
 def summary(results: Results) -> str:
     """The population beside its baselines, and beside every mechanism."""
-    measures = {"agreement": "top-1 agreement on updated nodes", "misplaced": "misplaced there",
-                "tv": "tv, all rows"}  # fmt: skip
+    measures = {"agreement": "top-1 agreement on updated nodes",
+                "misplaced": "misplaced attention there", "tv": "tv, all nodes"}  # fmt: skip
     rows = []
     for name, these in people(results, "learned (mean ± std)").items():
         cells = [percent([getattr(row, c) for row in these]) for c in PERCENTAGES]
@@ -47,8 +48,10 @@ def summary(results: Results) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """A table that scrolls where it is wider than the page."""
-    return f'<div class="scroll">{html_table(head, [(name, *row) for name, row in rows])}</div>'
+    """A table that scrolls where it is wider than the page; cells say what they are."""
+    body = html_table(head, [(name, *row) for name, row in rows], meanings=[*map(definition, head)])
+    label = escape(", ".join(filter(None, head)) or "table")
+    return f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">{body}</div>'
 
 
 def correlations(results: Results, snapshots: Sequence[Snapshot]) -> str:
@@ -85,7 +88,7 @@ def along(results: Results, snapshots: Sequence[Snapshot]) -> str:
         shown = [with_interval(r.pearson_r, r.pearson_interval) for r in rs]
         rows.append((f"step {at.step:,}", [*(percent([v]) for v in means), *shown]))
     said = {"hints": "hint accuracy", "agreement": "agreement", "misplaced": "misplaced",
-            "tv": "tv, all rows"}  # fmt: skip
+            "tv": "tv, all nodes"}  # fmt: skip
     known = [said[m] for m in measures if m in found.steps[0].correlation]
     head = ["", "accuracy", "graph accuracy", *said.values(), *(f"r with {name}" for name in known)]
     models = "; ".join(
