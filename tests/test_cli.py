@@ -185,3 +185,21 @@ def test_the_command_line_tells_the_verdicts_apart(mechgap, tmp_path):
     done = mechgap("verify", f"{path}:mine", "--nodes", "8", "--graphs", "8")
     assert done.returncode == 1
     assert "the program is not the task's algorithm" in " ".join(done.stdout.split())
+
+
+def test_quiet_says_nothing_and_verbose_says_when(mechgap, tmp_path):
+    """Of training; the results are there all the same."""
+    small = ["--train-steps", 4, "--train-lengths", 4, "--hidden-size", 4, "--eval-every", 2,
+             "--test-every", 4, "--no-length-generalize", "--snapshots", "none"]  # fmt: skip
+    for loudness in ("--quiet", "--verbose"):
+        done = mechgap(loudness, "train", "bfs", "--out", tmp_path / loudness, *small)
+        assert done.returncode == 0
+        lines = [line for line in done.stderr.splitlines() if "compiling narrow" not in line]
+        if loudness == "--quiet":
+            assert lines == []
+        else:
+            reports = [line for line in lines if "seed-steps/s" in line]
+            assert len(reports) == 2
+            assert all(re.match(r"\d\d:\d\d:\d\d  seeds", line) for line in reports)
+    refused = mechgap("--quiet", "--verbose", "tasks")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)

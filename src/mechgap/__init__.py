@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mechgap.compiler.target import TARGETS as TARGETS
     from mechgap.compiler.verify import verify as verify
     from mechgap.errors import InvalidInput as InvalidInput
+    from mechgap.experiments.doctor import diagnose as diagnose
     from mechgap.experiments.gap import GapReport as GapReport
     from mechgap.experiments.gap import gap as gap
     from mechgap.measures.results import Results as Results
@@ -72,6 +73,7 @@ _HOME = {
     "Results": "measures.results",
     "gap": "experiments.gap",
     "GapReport": "experiments.gap",
+    "diagnose": "experiments.doctor",
 }
 
 __all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]

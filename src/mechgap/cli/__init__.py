@@ -7,6 +7,7 @@ import typer
 from mechgap.cli import (
     counterexample,
     decompile,
+    doctor,
     gap,
     landscape,
     measures,
@@ -24,6 +25,7 @@ __all__ = [
     "app",
     "counterexample",
     "decompile",
+    "doctor",
     "gap",
     "landscape",
     "main",

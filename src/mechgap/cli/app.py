@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from mechgap import __version__
+from mechgap.cli.watching import LOUDNESS
 from mechgap.errors import InvalidInput
 
 app = typer.Typer(
     name="mechgap",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -52,8 +52,15 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing while working.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Say every report, with the time.")
+    ] = False,
 ) -> None:
     """Graph algorithms compiled exactly into graph networks, beside networks that learned them."""
     del version
+    if quiet and verbose:
+        raise InvalidInput("say --quiet or --verbose, not both")
+    LOUDNESS.set("quiet" if quiet else "verbose" if verbose else "normal")
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ import typer
 
 if TYPE_CHECKING:
     from mechgap.report.progress import Shown
+
+LOUDNESS = ContextVar("LOUDNESS", default="normal")
+"""What `mechgap --quiet` and `mechgap --verbose` have chosen."""
 
 
 @contextmanager
@@ -24,7 +28,7 @@ def watched(out: Path, doing: str = "measuring", deadline: float = math.inf) -> 
     While programs are compiled or anything is measured, or the second time, they stop it at once:
     a run folder survives that at any moment.
     """
-    from mechgap.report.progress import Shown
+    from mechgap.report.progress import Loudness, Shown
     from mechgap.training.train import Stopped
 
     stopped = f"mechgap: stopped; the same command resumes from here ({out})"
@@ -35,7 +39,7 @@ def watched(out: Path, doing: str = "measuring", deadline: float = math.inf) -> 
             print(stopped, file=sys.stderr, flush=True)
             os._exit(128 + number)  # threads that compile cannot be asked
 
-    with Shown(doing, deadline) as watcher, _signals(heed):
+    with Shown(doing, deadline, Loudness(LOUDNESS.get())) as watcher, _signals(heed):
         try:
             yield watcher
         except Stopped:

@@ -22,6 +22,8 @@ from jaxtyping import Array, Float, Int
 from mechgap.network import native
 from mechgap.network.pairwise import SLOPE
 
+NATIVE = (Path(__file__).with_suffix(".cc"), ("attend", "point"))
+"""The source of the native code, and its functions."""
 BLOCK = 1 << 22
 """Numbers of a block without native code: pairs (or pairs of nodes) times hidden units."""
 
@@ -122,7 +124,7 @@ def point(
 
 def runs_natively() -> bool:
     """Whether there is native code here."""
-    return native.available(Path(__file__).with_suffix(".cc"), ("attend", "point"))
+    return native.available(*NATIVE)
 
 
 def _places(pairs: Pairs, nodes: int) -> tuple[Int[Array, "nodes_and_one"], Int[Array, "pairs"]]:

@@ -64,7 +64,7 @@ def call(
 
 def _library(source: Path) -> ctypes.CDLL | None:
     """The compiled code, from the cache or new; None where there is no way to compile."""
-    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+    compiler = find_compiler()
     if compiler is None:
         _say("there is no C++ compiler here (c++, g++ or CXX)")
         return None
@@ -100,6 +100,11 @@ def _library(source: Path) -> ctypes.CDLL | None:
 def _say(why: str) -> None:
     """Once in a process for each reason."""
     print(f"mechgap: {why}. Plain JAX is used instead, which is slower", file=sys.stderr)
+
+
+def find_compiler() -> str | None:
+    """The C++ compiler that is used: CXX, or what there is."""
+    return os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
 
 
 def cache_folder() -> Path:

@@ -40,6 +40,8 @@ class Activation(IntEnum):
 SLOPE = 0.01
 """dm-clrs's slope of the leaky relu."""
 
+NATIVE = (Path(__file__).with_suffix(".cc"), ("pairwise_forward", "pairwise_backward"))
+"""The source of the native code, and its functions."""
 MOST_CHANNELS = 5
 """The largest number of edge channels that the native code is made for."""
 
@@ -72,9 +74,7 @@ pairwise = jax.custom_vjp(_scores, nondiff_argnums=(0,))
 
 def runs_natively(channels: int) -> bool:
     """Whether native code is used for edges of so many channels."""
-    return channels <= MOST_CHANNELS and native.available(
-        Path(__file__).with_suffix(".cc"), ("pairwise_forward", "pairwise_backward")
-    )
+    return channels <= MOST_CHANNELS and native.available(*NATIVE)
 
 
 def _call(function: str, shapes: list[tuple[int, ...]], activation: Activation, *operands: Array):

@@ -3,6 +3,7 @@
 import math
 import sys
 import time
+from enum import Enum
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -14,17 +15,32 @@ PLAIN_SECONDS = 15.0
 """Between plain lines."""
 
 
+class Loudness(Enum):
+    """How much is said of work while it goes on."""
+
+    QUIET = "quiet"
+    """Nothing."""
+    NORMAL = "normal"
+    VERBOSE = "verbose"
+    """Every report, as a plain line with the time."""
+
+
 class Shown(Watcher):
     """Shows what is compiled, how training goes (seeds, step, loss, validation score, speed and
     time left), and what is measured."""
 
-    def __init__(self, doing: str = "measuring", deadline: float = math.inf):
-        self._doing, self._deadline = doing, deadline
+    def __init__(
+        self,
+        doing: str = "measuring",
+        deadline: float = math.inf,
+        loudness: Loudness = Loudness.NORMAL,
+    ):
+        self._doing, self._deadline, self._loudness = doing, deadline, loudness
         self._console = Console(file=sys.stderr, highlight=False)
         self._training = self._stopping = False
         self._last, self._said = 0.0, ""
         self._bar: Bar | None = None
-        if self._console.is_terminal:
+        if self._console.is_terminal and loudness is Loudness.NORMAL:
             columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
             self._bar = Bar(*columns, TimeElapsedColumn(), console=self._console, transient=True)
             self._task = self._bar.add_task("", total=None, visible=False)
@@ -55,7 +71,8 @@ class Shown(Watcher):
             f"{progress.steps:,}  loss {progress.loss:.4f}  validation {progress.validation:.3f}  "
             f"{progress.rate:.0f} seed-steps/s  {_duration(progress.seconds_left)} left"
         )
-        if self._bar or time.monotonic() - self._last > PLAIN_SECONDS or not self._training:
+        every = self._bar or self._loudness is Loudness.VERBOSE
+        if every or time.monotonic() - self._last > PLAIN_SECONDS or not self._training:
             self._last = time.monotonic()
             self._show(text, progress.reached, total)
 
@@ -71,12 +88,15 @@ class Shown(Watcher):
             self._bar.update(
                 self._task, description=text, completed=done, total=total, visible=True
             )
-        elif text != self._said:
+        elif text != self._said and self._loudness is not Loudness.QUIET:
             self._said = text
-            print(text, file=sys.stderr, flush=True)
+            when = time.strftime("%H:%M:%S  ") if self._loudness is Loudness.VERBOSE else ""
+            print(when + text, file=sys.stderr, flush=True)
 
     def say(self, text: str) -> None:
         """Show what a user should know."""
+        if self._loudness is Loudness.QUIET:
+            return
         self._console.print(f"mechgap: {text}", soft_wrap=True)
 
     def stop(self) -> bool:

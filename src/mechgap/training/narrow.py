@@ -21,6 +21,8 @@ from mechgap.network.pairwise import SLOPE
 from mechgap.tasks.batch import Batch
 from mechgap.tasks.specs import Feature, Location, Task, Type, get_task
 
+NATIVE = (Path(__file__).with_suffix(".cc"), ("narrow",))
+"""The source of the native code, and its functions."""
 HIDDEN_SIZE = 4
 """What the native code is made for."""
 _KINDS = {Type.SCALAR: 0, Type.MASK: 1, Type.POINTER: 2}
@@ -46,7 +48,7 @@ def applies(task: Task | str, config: NetworkConfig) -> bool:
         and hints_fit
         and outputs_fit
         and (len(edge_inputs), len(pointers)) == (2, 1)
-        and native.available(Path(__file__).with_suffix(".cc"), ("narrow",))
+        and native.available(*NATIVE)
     )
 
 

@@ -26,7 +26,7 @@ search (BFS) and Bellman-Ford into a graph attention network, trains populations
 network, and finds their attention far from the compiled one. These pages say what became of that
 here, and of the question that follows: what do they run instead?
 
-Made by `mechgap reproduce findings` from the numbers in [`results/`](../results); every table is
+Made by `mechgap reproduce findings` from the numbers in `results/`; every table is
 part of one in [replication](replication.md), which says how each was made. Intervals are 95 %,
 deviations are over seeds. What is meant by agreement, tv and the like is in
 [measures](measures.md).

@@ -11,7 +11,7 @@ from mechgap.experiments.replication.tables import TABLES
 _INTRODUCTION = """\
 # The paper beside our own runs
 
-Made by `mechgap reproduce page` from the numbers in [`results/`](../results): nothing here is typed
+Made by `mechgap reproduce page` from the numbers in `results/`: nothing here is typed
 by hand. Accuracy is that of outputs on the test graphs, in percent: mean ± standard deviation
 (largest) over seeds, each seed with the parameters of its best validation score. *Last*: the same
 seeds with the parameters of the last step. The best validation score is the first that is reached,
