@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mechgap.training.loss import loss as loss
     from mechgap.training.run import Run as Run
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "InvalidInput": "errors",
