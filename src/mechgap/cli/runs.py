@@ -45,12 +45,18 @@ def show(folder: Folder, as_json: AsJson = False) -> None:
 @runs_app.command("export")
 def export(
     folder: Folder,
-    out: Annotated[Path | None, typer.Option(help="The file; beside the run if not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The file or folder; in the run if not given.")
+    ] = None,
     file_format: Annotated[
-        str, typer.Option("--format", help="csv, or parquet (extra `parquet`).")
+        str,
+        typer.Option(
+            "--format",
+            help="csv; or parquet, tensorboard, wandb (offline), each with the extra of its name.",
+        ),
     ] = "csv",
 ) -> None:
-    """Write a run's metrics as one table."""
+    """Write a run's metrics as one table, or for a program that draws curves. Nothing is sent."""
     from mechgap.training.exchange import export_metrics
 
     print(f"written: {export_metrics(folder, out, file_format)}")

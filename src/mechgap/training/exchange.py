@@ -19,18 +19,32 @@ from mechgap.training.population import held_out, score
 from mechgap.training.presets import recipe_from
 from mechgap.training.recipe import Recipe
 from mechgap.training.store import MetricRow, Store, write_file
+from mechgap.training.trackers import to_tensorboard, to_wandb
+
+FORMATS = ("csv", "parquet", "tensorboard", "wandb")
+"""That metrics are written in."""
 
 
 def export_metrics(folder: Path, out: Path | None, file_format: str) -> Path:
-    """Write every report of every seed as one table."""
-    if file_format not in {"csv", "parquet"}:
-        raise unknown("format", file_format, ["csv", "parquet"])
+    """Write every report of every seed: as one table, or for a program that draws curves.
+
+    Args:
+        folder: A run.
+        out: The file, or for `tensorboard` and `wandb` the folder; beside the run if not given.
+        file_format: csv, parquet, tensorboard or wandb.
+    """
+    if file_format not in FORMATS:
+        raise unknown("format", file_format, FORMATS)
     with Store.reading(folder) as store:
-        rows = store.metrics()
-    path = out or folder / f"metrics.{file_format}"
-    data = _csv(rows) if file_format == "csv" else _parquet(rows)
+        rows, recipe = store.metrics(), store.recipe
+    is_table = file_format in {"csv", "parquet"}
+    path = out or folder / (f"metrics.{file_format}" if is_table else file_format)
     try:
-        write_file(path, data)
+        if file_format == "tensorboard":
+            return to_tensorboard(rows, path)
+        if file_format == "wandb":
+            return to_wandb(rows, recipe.data(), path)
+        write_file(path, _csv(rows) if file_format == "csv" else _parquet(rows))
     except OSError as error:
         raise InvalidInput(f"cannot write '{path}': {error}") from error
     return path
