@@ -147,10 +147,15 @@ def measure(
 @app.command("import")
 def import_run(
     files: Annotated[
-        list[Path], typer.Argument(help="Safetensors with Haiku's names, one a seed.")
+        list[Path],
+        typer.Argument(
+            help="Safetensors with Haiku's names, one a seed; or a folder of `mechgap runs hub`."
+        ),
     ],
-    task: Annotated[str, typer.Option(help="The task that they were trained for.")],
     out: Annotated[Path, typer.Option(help="The run folder to make.")],
+    task: Annotated[
+        str | None, typer.Option(help="The task that they were trained for; a folder says it.")
+    ] = None,
     nb_msg_passing_steps: Annotated[
         int, typer.Option(help="Message-passing steps per hint, which files do not tell.")
     ] = 1,
@@ -158,8 +163,15 @@ def import_run(
         str, typer.Option(help="gatv2 or gatv2_full, which files do not tell.")
     ] = "gatv2",
 ) -> None:
-    """Make a run of dm-clrs parameters, so that it can be measured like any other."""
-    from mechgap.training.exchange import import_networks
+    """Make a run of dm-clrs parameters, or of a hub's folder, to be measured like any other."""
+    if len(files) == 1 and files[0].is_dir():
+        from mechgap.experiments.hub import read_hub_folder
 
-    count = import_networks(files, task, out, nb_msg_passing_steps, processor_type)
+        count = read_hub_folder(files[0], out)
+    elif task is None:
+        raise InvalidInput("parameters do not say for which task they were trained: say --task")
+    else:
+        from mechgap.training.exchange import import_networks
+
+        count = import_networks(files, task, out, nb_msg_passing_steps, processor_type)
     print(f"written: {out} ({count} seeds). Next: mechgap measure {out}")

@@ -71,3 +71,21 @@ def merge(
     from mechgap.training.exchange import merge_runs
 
     print(f"written: {out} ({merge_runs(folders, out)} seeds)")
+
+
+@runs_app.command("hub")
+def hub(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="The folder to make.")],
+    which: Annotated[
+        str, typer.Option(help="The best checkpoint (by validation) or the last, final one.")
+    ] = "best",
+) -> None:
+    """Write networks, measures and a model card as a folder that the Hugging Face hub takes.
+
+    Nothing is sent; `mechgap import FOLDER --out RUN` makes a run of it again.
+    """
+    from mechgap.experiments.hub import write_hub_folder
+    from mechgap.training.run import Run
+
+    print(f"written: {write_hub_folder(Run.open(folder), out, which)}")
