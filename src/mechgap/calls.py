@@ -42,7 +42,7 @@ from mechgap.training.train import OnProgress, Watcher, watching
 
 
 def train(
-    task: str,
+    task: str | Program,
     out: Path | str,
     *,
     seeds: int | Sequence[int] = 1,
@@ -55,7 +55,7 @@ def train(
     """Train a population of networks; the same call resumes where it was stopped.
 
     Args:
-        task: A task, a program of the library, or ``file.py:name``.
+        task: A task, a program (itself or by its name in the library), or ``file.py:name``.
         out: The run folder.
         seeds: How many, or which.
         preset: The paper's variants; see `training.presets.PRESETS`.

@@ -37,7 +37,7 @@ def test_the_readmes_first_command_gives_the_page_and_does_nothing_twice(tmp_pat
     arguments += [*SMALL, "--out", str(folder)]
     done = call(*arguments)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("2 learned networks: ")
+    assert done.stdout.startswith("2 learned networks get ")
     assert "exact on 64 graphs of 64 nodes" in done.stderr
     assert "a full run is: mechgap gap bfs --seeds 128 --steps 10000" in done.stderr
     page = folder / "report" / "index.html"

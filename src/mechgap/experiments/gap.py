@@ -21,6 +21,7 @@ from mechgap.measures.run import measure_run
 from mechgap.measures.snapshot import STEPS, Observer
 from mechgap.measures.workers import Workers, this_process
 from mechgap.programs.library import mechanisms
+from mechgap.programs.program import Program
 from mechgap.report.answer import answer, beyond_the_answer
 from mechgap.report.page.page import write_page
 from mechgap.tasks.specs import TASKS
@@ -71,7 +72,7 @@ class GapReport:
 
 
 def gap(
-    task: str,
+    task: str | Program,
     *,
     seeds: int | None = None,
     steps: int | None = None,
@@ -83,8 +84,8 @@ def gap(
     """Compile an algorithm, train networks on it, measure the gap, write a page about it.
 
     Args:
-        task: A task, a program of the library, or ``file.py:name`` (a program file is Python code
-            that is run: use only files that you trust).
+        task: A task, a program (itself or by its name in the library), or ``file.py:name`` (a
+            program file is Python code that is run: use only files that you trust).
         seeds: How many networks to train; with `steps`, what takes about five minutes on two
             cores if not given.
         steps: Training steps of each.
@@ -103,15 +104,16 @@ def gap(
     recipe = gap_recipe(task, hidden_size)
     size = gap_size(recipe).with_(seeds, steps, official)
     recipe = replace(recipe, train_steps=size.steps, length_generalize=size.on_official_graphs)
-    folder = Path(out) if out is not None else Path(f"gap-{task.rpartition(':')[2]}")
+    called = task.name if isinstance(task, Program) else task
+    folder = Path(out) if out is not None else Path(f"gap-{called.rpartition(':')[2]}")
     Store.check(folder, recipe, default_chunk(recipe))
     engine = make_engine("local")
-    watcher.begin(f"{task} exactly")
+    watcher.begin(f"{called} exactly")
     nodes = NODES if size.on_official_graphs else DEEP_NODES
     reference = compile_reference(recipe, nodes)
     verification = _verified(reference, NODES if nodes == NODES else recipe.validation_nodes)
     watcher.say(reference_sentence(recipe, reference, verification))
-    watcher.say(_plan_sentence(task, folder, recipe, size))
+    watcher.say(_plan_sentence(called, folder, recipe, size))
     looked = snapshots_at(recipe, STEPS, partial(Observer, deep=size.deep_graphs))
     train(recipe, range(size.seeds), folder, engine, snapshots=looked, watcher=watcher)
     results = measured_run(folder, watcher.tell, size.deep_graphs)
@@ -120,7 +122,7 @@ def gap(
     return GapReport(folder, reference, verification, results, page, seconds)
 
 
-def gap_recipe(task: str, hidden_size: int = 128) -> Recipe:
+def gap_recipe(task: str | Program, hidden_size: int = 128) -> Recipe:
     """The paper's recipe for a network that has the shape of the task's compiled program.
 
     Of the architectures that the program fits into, the one most like dm-clrs's own; dm-clrs's own

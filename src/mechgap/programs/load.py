@@ -15,17 +15,22 @@ from mechgap.programs.validate import problems, refuse
 from mechgap.tasks.specs import TASKS, Task
 
 
-def find_task(name: str) -> tuple[Task, Program | None]:
+def find_task(name: str | Program) -> tuple[Task, Program | None]:
     """A task by its name, or the one that a program poses, with the program if it is no library's.
+
+    A program is given itself, by its name in the library, or as ``file.py:name``.
 
     Raises:
         InvalidInput: there is no such task or program, it makes no sense, or it never ends.
     """
-    if name in TASKS:
+    if isinstance(name, Program):
+        program = name
+    elif name in TASKS:
         return TASKS[name], None
-    if ":" not in name and name not in LIBRARY:
+    elif ":" not in name and name not in LIBRARY:
         raise unknown("task", name, [*TASKS, *LIBRARY])
-    program = find_program(name)
+    else:
+        program = find_program(name)
     refuse(program, list(problems(program)), "is no task")
     task = posed(program)
     task.max_hints(16)

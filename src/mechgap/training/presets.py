@@ -11,6 +11,7 @@ from typing import Any
 from mechgap.errors import InvalidInput, unknown
 from mechgap.programs.data import program_data
 from mechgap.programs.load import find_task
+from mechgap.programs.program import Program
 from mechgap.training.recipe import Recipe
 
 # The paper's settings have simplify_decoders, which it does not define. With our reading of it
@@ -71,14 +72,14 @@ Each overrides some of the defaults."""
 
 
 def make_recipe(
-    task: str,
+    task: str | Program,
     preset: str = "default",
     file: Path | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Recipe:
     """A recipe: the defaults, then a preset, then a TOML file, then overrides.
 
-    `task` is a task's name, a program's of the library, or ``file.py:name``.
+    `task` is a task's name, a program's of the library, ``file.py:name``, or a program.
 
     >>> make_recipe("bfs", "minimal", overrides={"train_steps": 100}).hidden_size
     4
