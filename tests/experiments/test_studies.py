@@ -13,6 +13,7 @@ from mechgap.experiments.replication.at_sizes import (
     keep_sizes,
     kept_sizes,
 )
+from mechgap.experiments.replication.carrying import ChannelsTable
 from mechgap.experiments.replication.computing import InterchangeTable, TwoByTwoTable
 from mechgap.experiments.replication.counterexamples import (
     COUNTEREXAMPLES,
@@ -25,6 +26,7 @@ from mechgap.experiments.replication.judging import Judge
 from mechgap.experiments.replication.kinds import Row
 from mechgap.experiments.replication.library import BF, BFS
 from mechgap.experiments.replication.numbers import load_numbers, save_numbers
+from mechgap.measures.channels import Channels, Followed, Follows, Number
 from mechgap.measures.counterexample import Counterexample, Searched, WrongAnswer
 from mechgap.measures.counterexamples import SearchedRun
 from mechgap.measures.failing import FIRSTS, Failing, OfKind
@@ -61,6 +63,12 @@ def interchange(**variables):
     return {"bfs": Interchange(carried, ("level",))}
 
 
+def carried(true, other):
+    """A number that follows true weights, and others if attention was computed from these."""
+    under = {"own": Follows(true, 0.1), "interchanged": Follows(0.1, other)}
+    return Number(Followed(50, 0.3, under), Followed(50, 0.3, under))
+
+
 def reading(found, first):
     """`visit` is read rightly and at times wrong first, `pi` cannot be read."""
     visit, pi = Reading(0.99, 4, first), Reading(0.1, 4, {})
@@ -84,8 +92,13 @@ def kept(tmp_path):
     agreed = dict(numbers.measures.seeds[0].gaps)
     attends_not = {**agreed, "bfs": replace(agreed["bfs"], agreement=0.3)}
     first = dict(zip(("before", "together", "after", "never"), (0.25, 0.25, 0.5, 0.0), strict=True))
+    carries = Channels(100, 0.85, 0.8, {"d": carried(0.9, 0.85)})
     studied = (
-        {"interchange": reading(interchange(visit=0.9, pi=0.8), first), "failing": wrong},
+        {
+            "interchange": reading(interchange(visit=0.9, pi=0.8), first),
+            "failing": wrong,
+            "channels": carries,
+        },
         {"interchange": interchange(visit=0.5, pi=0.1), "failing": replace(wrong, nodes=0)},
         {"interchange": interchange(visit=0.9, pi=0.9), "gaps": attends_not},
     )
@@ -94,7 +107,9 @@ def kept(tmp_path):
     baselines = dict(numbers.measures.baselines)
     for name, follows in (("untrained", 0.06), ("compiled", 1.0)):
         baselines[name] = replace(
-            baselines[name], interchange=interchange(visit=follows, pi=follows)
+            baselines[name],
+            interchange=interchange(visit=follows, pi=follows),
+            channels=Channels(100, 0.2, 0.1, {"d": carried(0.0, 0.0)}),
         )
     measures = replace(numbers.measures, seeds=seeds, baselines=baselines)
     save_numbers(tmp_path, "bfs", replace(numbers, measures=measures))
@@ -137,6 +152,20 @@ def test_why_it_fails_is_told_of_seeds_that_are_wrong(kept):
     assert row["the state, before either (read rightly)"] == state
     assert row["kinds of nodes: of the wrong ones (of all)"] == "a tie 75.00 % (25.00 %)"
     assert row["seeds"] == "1 of 2"
+
+
+def test_channels_stand_beside_the_untrained(kept):
+    """A number that follows the weights that attention was computed from comes by attention."""
+    rows = (Row("weights in attention", BFS), Row("not run", BF))
+    row, untrained, missing = rendered(ChannelsTable("A table", rows), kept).rows
+    head = rendered(ChannelsTable("A table", rows), kept).head
+    cells = dict(zip(head, row, strict=True))
+    assert (cells["read from attention"], cells["number"], cells["seeds"]) == ("0.8500", "d", "1")
+    assert cells["own attention"] == "0.90 / 0.10"
+    assert cells["of other weights"] == "0.10 / 0.85"
+    assert cells["comes by"].startswith("attention")
+    assert untrained[1] == "untrained"
+    assert missing[1].startswith("not run")
 
 
 def test_counterexamples_are_kept_and_joined(tmp_path, monkeypatch):

@@ -226,7 +226,7 @@ def _show_channels(console: Console, results: Results) -> None:
     follow = tabular("R² with true / other weights", "", *FOLLOWED.values(), "comes by")
     for name, found in everyone.items():
         read.add_row(
-            name, *(_mean([getattr(c, n) for c in found]) for n in ("attention", "hidden"))
+            name, *(mean_of([getattr(c, n) for c in found]) for n in ("attention", "hidden"))
         )
     for number in next(iter(everyone.values()))[0].numbers:
         for place, words in {"first": "first step", "end": "end"}.items():
@@ -234,7 +234,7 @@ def _show_channels(console: Console, results: Results) -> None:
                 each = [one.numbers[number] for one in found]
                 under = [getattr(one, place).under for one in each]
                 said = verdicts(each) if place == "first" else ""
-                cells = (_follows([u[key] for u in under if key in u]) for key in FOLLOWED)
+                cells = (follows([u[key] for u in under if key in u]) for key in FOLLOWED)
                 follow.add_row(f"{number}, {words}", name, *cells, said)
     console.print(read)
     if follow.row_count:
@@ -242,7 +242,7 @@ def _show_channels(console: Console, results: Results) -> None:
     console.print()
 
 
-def _follows(each: Sequence[Follows]) -> str:
+def follows(each: Sequence[Follows]) -> str:
     """The mean with the true weights, and with the other ones."""
     true, other = (known([getattr(one, name) for one in each]) for name in ("true", "other"))
     return f"{np.mean(true):.2f} / {np.mean(other):.2f}" if true and other else "-"
@@ -296,7 +296,7 @@ def _show_probes(console: Console, results: Results) -> None:
         table.add_row(
             name,
             percent([e.accuracy for e in each]),
-            _mean([e.r2 for e in each]),
+            mean_of([e.r2 for e in each]),
             percent([e.decoded for e in each]),
             percent([untrained[name].accuracy]),
         )
@@ -410,7 +410,8 @@ def percent(values: Sequence[float | None]) -> str:
     return f"{np.mean(each):.2f} ± {np.std(each, ddof=1):.2f} %"
 
 
-def _mean(values: Sequence[float]) -> str:
+def mean_of(values: Sequence[float]) -> str:
+    """The mean of those that are numbers."""
     return _value(float(np.mean(known(values) or [math.nan])))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from mechgap.experiments.replication.at_sizes import AtSizesTable
+from mechgap.experiments.replication.carrying import ChannelsTable
 from mechgap.experiments.replication.causes import CausalTable, FoilTable
 from mechgap.experiments.replication.checkpoints import CheckpointsTable
 from mechgap.experiments.replication.computing import InterchangeTable, TwoByTwoTable
@@ -16,6 +17,7 @@ from mechgap.experiments.replication.kinds import Row, Table
 from mechgap.experiments.replication.library import (
     BF,
     BF_16,
+    BF_EDGE,
     BF_EDGE_MIXED,
     BF_MINIMAL,
     BF_MINIMAL_BOTH,
@@ -412,6 +414,25 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 "of the wrong nodes of seeds whose variables were interchanged, those at which the "
                 "hidden state says a variable wrongly before a hint or attention is wrong; - where "
                 "less than nine in ten are read rightly, so that it cannot tell.",
+            ),
+        ),
+        "channels": ChannelsTable(
+            "Beyond the paper: is softness a message?",
+            (
+                Row("bellman_ford", BF),
+                Row("bellman_ford, edge information", BF_EDGE),
+                Row("bellman_ford, edge information, taught attention", BF_TAUGHT),
+                Row("dijkstra", DIJKSTRA_SHORT, SHORT),
+            ),
+            (
+                "R² of the weight of the edge from the source, read by a linear map from the "
+                "attention to the source in the first step, and from the hidden state after it, on "
+                "graphs that it was not fitted to. bfs has no weights, so nothing to carry.",
+                "Number: squared correlation of what is predicted after the first step with what "
+                "it should be for the graph's true / for other weights, by attention: its own; "
+                "its own of the graph with the weights interchanged among its edges, everything "
+                "else true; its own hardened; and so on. It comes by attention if it then follows "
+                "the other weights, by edges if it still follows the true ones.",
             ),
         ),
         "counterexamples": CounterexampleTable(

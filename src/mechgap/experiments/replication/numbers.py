@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from mechgap.errors import InvalidInput
 from mechgap.measures.causal import Causal
+from mechgap.measures.channels import Channels
 from mechgap.measures.correlation import Correlations
 from mechgap.measures.failing import Failing
 from mechgap.measures.interchange.measure import Interchange
@@ -60,6 +61,8 @@ class KeptNetwork:
     """None in older numbers, too."""
     interchange: Mapping[str, Interchange] = field(default_factory=dict)
     """By mechanism; nothing where nobody asked."""
+    channels: Channels | None = None
+    """None in older numbers, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
