@@ -376,6 +376,33 @@ def decompiled_population() -> str:
     return "\n".join([*rows, ""])
 
 
+def two_stories() -> str:
+    """What the seeds of two populations run, and what forcing them shows: means over seeds."""
+    columns = {"own": "own", "rule": "rule", "hardened": "hardened", "soft": "soft form",
+               "uniform": "uniform", "floor": "floor"}  # fmt: skip
+    rows = [
+        "| | seeds | verdict | rule agrees with the largest entry | soft form explains | "
+        + " | ".join(f"output accuracy: {said}" for said in columns.values())
+        + " | α\\* |",
+        "|---" * (6 + len(columns)) + "|",
+    ]
+    for name, mechanism in (("bfs", "bfs_parent"), ("bellman_ford", "bellman_ford")):
+        path = PROJECT / "results" / "decompiled" / f"{name}.json"
+        seeds = list(json.loads(path.read_text())["seeds"].values())
+        said = [seed["in_short"] for seed in seeds]
+        verdicts = "; ".join(f"{said.count(one)} {one}" for one in dict.fromkeys(said))
+        phases, forced = [s["phases"][0] for s in seeds], [s["forced"]["test"] for s in seeds]
+        shares = [
+            [each["agreement"]["test"] for each in phases],
+            [each["soft_explains"]["test"] for each in phases],
+            *([each[column] for each in forced] for column in columns),
+            [each["mechanisms"][mechanism] for each in forced],
+        ]
+        cells = " | ".join(f"{mean(each):.1%}" for each in shares)
+        rows.append(f"| {name} | {len(seeds)} | {verdicts} | {cells} |")
+    return "\n".join([*rows, ""])
+
+
 def largest() -> str:
     """For how large graphs programs are certified."""
     rows = ["| program | target | float32 | told apart there | float64 |", "|---" * 5 + "|"]
@@ -485,6 +512,8 @@ TABLES = {
     (LARGE, "many-machines"): on_many_machines,
     (DECOMPILING, "decompiled"): decompiled,
     (DECOMPILING, "decompiled-population"): decompiled_population,
+    (DECOMPILING, "two-stories"): two_stories,
+    (DECOMPILING, "channels"): partial(of_replication, "channels"),
     (TEACHING, "teaching"): taught,
     (TEACHING, "equal-time"): in_equal_time,
     (TEACHING, "bellman-ford"): taught_bellman_ford,
