@@ -127,7 +127,18 @@ def compile_program(
     hidden_size: int = 128,
     simplify_decoders: bool = False,
 ) -> Compiled:
-    """Compile a program for a target on a domain.
+    """Compile a program for a target on a domain: `mechgap.compile`, with everything chosen.
+
+    Args:
+        program: What the network is to run.
+        target: The architecture; `TARGETS` has them by name.
+        domain: For which graphs it is to be exact: how many nodes and steps, how large numbers,
+            which dtype. `Domain.regular(program, nodes)` is that of CLRS's test graphs.
+        hidden_size: Hidden units of the network.
+        simplify_decoders: The paper's pointer decoder.
+
+    Returns:
+        The network, with a certificate that says where it is exact.
 
     Raises:
         InvalidInput: the program makes no sense, the target cannot run it, or the domain cannot be

@@ -203,6 +203,13 @@ def verify(
         graphs: How many new graphs.
         seed: Same seed, same graphs.
         on_progress: Is told how it goes.
+
+    Returns:
+        How often each output and hint agrees, how many graphs lie inside the certificate, and the
+        first disagreement. `exact` is true if all agree on every graph inside, and some are inside.
+
+    Raises:
+        InvalidInput: the graphs are of another task.
     """
     program = compiled.program
     if batch is None:

@@ -100,12 +100,23 @@ def run(
 ) -> Trace:
     """Run a network and keep every intermediate value.
 
-    `within` refuses graphs outside a guarantee: ``run(compiled.network, batch, within=compiled)``.
+    Args:
+        network: Learned, compiled or imported.
+        batch: Graphs of its task.
+        replace: Values to force, by name, in the shapes that `Trace` has:
+            ``{"attention": alpha}``; hints and outputs by their own names,
+            ``{"hints": {"pi_h": logits}}``. What depends on a forced value follows it.
+        patch: Another attention while the network runs: in some rows, or all at a temperature.
+        within: Refuses graphs outside a guarantee: ``run(compiled.network, batch,
+            within=compiled)``.
 
-    `replace` forces any of them to given values, in the shapes that `Trace` has:
-    ``run(network, batch, replace={"attention": alpha})``; for hints and outputs by name,
-    ``replace={"hints": {"pi_h": logits}}``. What depends on a forced value follows it.
-    `patch` changes attention while the network runs: some rows, or all by a temperature.
+    Returns:
+        Attention, logits, support, hidden states, and raw predictions of hints and outputs.
+
+    Raises:
+        InvalidInput: what is kept would not fit into memory (large graphs run as lists of edges:
+            `mechgap.network.sparse.run_on_edges`), a graph lies outside, or a value has another
+            shape than the run's own.
 
     >>> import jax
     >>> from mechgap.tasks.sampling import sample
@@ -113,11 +124,6 @@ def run(
     >>> network = Network.initial("bfs", jax.random.key(1))
     >>> run(network, batch).attention.shape
     (3, 2, 1, 4, 4)
-
-    Raises:
-        InvalidInput: what is kept would not fit into memory (large graphs run as lists of edges:
-            `mechgap.network.sparse.run_on_edges`), a graph lies outside, or a value has another
-            shape than the run's own.
     """
     _check_memory(network, batch)
     if within is not None:

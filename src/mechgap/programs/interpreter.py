@@ -70,7 +70,15 @@ class Execution(NamedTuple):
 def interpret(
     program: Program, inputs: Mapping[str, np.ndarray], steps: int | None = None
 ) -> Execution:
-    """Run a program on a batch's inputs: `steps` times, or as long as the program says.
+    """Run a program on a batch's inputs: what it means, by definition.
+
+    Args:
+        program: In one phase or several.
+        inputs: By CLRS's names, as NumPy arrays: `Batch.inputs`.
+        steps: How many; as long as the program says, if not given.
+
+    Returns:
+        The states before and after every step, and whom every node selected in every phase.
 
     Raises:
         InvalidInput: it has no fixpoint within as many steps as there are pairs of nodes.

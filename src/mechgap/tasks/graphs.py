@@ -26,11 +26,21 @@ def from_graphs(
 ) -> Batch:
     """A batch of one or several graphs of the same size, traced by the task's algorithm.
 
-    A graph is a square matrix (0 = no edge; entry [i, j] is the edge from i to j) or a NetworkX
-    graph, whose nodes are numbered in their own order and whose edges may have a ``weight``.
-    `sources` is one node for all graphs or one per graph; for a NetworkX graph, the node's own
-    name. Tasks without weights read every non-zero entry as an edge. `pos` gives each node's
-    position, increasing in [0, 1]; ``i / nodes`` by default.
+    Args:
+        task: A task, or its name.
+        graphs: Square matrices (0 = no edge; entry [i, j] is the edge from i to j), or NetworkX
+            graphs, whose nodes are numbered in their own order and whose edges may have a
+            ``weight``. Tasks without weights read every non-zero entry as an edge.
+        sources: One node for all graphs, or one per graph; for a NetworkX graph, the node's own
+            name.
+        pos: Each node's position, increasing in [0, 1]; ``i / nodes`` if not given.
+
+    Returns:
+        The graphs with inputs, hints and outputs.
+
+    Raises:
+        InvalidInput: a graph is not what the task needs (undirected, without cycles, …), sizes
+            differ, or a source is no node.
 
     >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
     >>> from_graphs("bfs", path, 0).outputs["pi"]

@@ -43,10 +43,20 @@ def arrays(task: Task | str, split: Split | str) -> Mapping[str, np.ndarray]:
 
 
 def official(task: Task | str, split: Split | str) -> Batch:
-    """An official set as a batch: 32 graphs of 16 (validation) or 64 nodes (test).
+    """An official set of CLRS-30: 32 graphs of 16 (validation) or 64 nodes (test).
 
     The paper's variants, and the tasks that programs pose, have the graphs of dm-clrs's task that
     they come from.
+
+    Args:
+        task: A task, or its name.
+        split: ``test`` or ``validation``.
+
+    Returns:
+        The graphs of dm-clrs, to the bit, with the task's own trace.
+
+    Raises:
+        InvalidInput: there is no such task or set.
 
     >>> official("bfs", "validation").outputs["pi"].shape
     (32, 16)

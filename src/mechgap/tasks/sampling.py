@@ -47,11 +47,23 @@ def sample(
 ) -> Batch:
     """Draw graphs and trace the task's algorithm on them; as dm-clrs does, if not told otherwise.
 
-    `graphs` names the kind (`kinds.KINDS`), or several: each graph of ``"tree+grid"`` is one or the
-    other with equal probability. `p` is drawn per graph, for those of kind ``er``. With
-    `random_pos` node positions are sorted uniform numbers, as in training; without, they are
-    ``i / nodes``, as in the official sets. Every batch of one size has the same shapes;
-    `Batch.trim` drops padding that nobody needs.
+    Args:
+        task: A task, or its name.
+        key: JAX's random key: the same key, the same graphs.
+        batch_size: How many graphs.
+        nodes: Of each graph.
+        p: Probabilities of an edge; each graph of kind ``er`` has one of them.
+        random_pos: Whether positions are sorted uniform numbers, as in training, or ``i / nodes``,
+            as in the official sets.
+        graphs: The kind (`tasks.kinds.KINDS`), or several: each graph of ``"tree+grid"`` is one or
+            the other with equal probability.
+
+    Returns:
+        A batch. All batches of one size have the same shapes; `Batch.trim` drops padding that
+        nobody needs.
+
+    Raises:
+        InvalidInput: there is no such task or kind, or the graphs do not fit into memory.
 
     >>> batch = sample("bfs", jax.random.key(0), batch_size=2, nodes=4)
     >>> batch.inputs["A"].shape, batch.hints["pi_h"].shape

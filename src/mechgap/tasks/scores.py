@@ -16,10 +16,18 @@ from mechgap.tasks.specs import Feature, Type
 
 
 def output_scores(batch: Batch, predictions: Mapping[str, Array]) -> dict[str, Float[Array, ""]]:
-    """The score of each output, and as ``score`` their mean, of which more is better.
+    """The score of each output, as CLRS counts it, and as ``score`` their mean.
 
-    There a number counts by the share of nodes where it is right (see `SCALAR_MARGIN`), since a
-    squared error is better the lower it is. CLRS's own tasks have no numbers as outputs.
+    More is better. So a number counts by the share of nodes where it is right (see
+    `SCALAR_MARGIN`), since a squared error is better the lower it is. CLRS's own tasks have no
+    numbers as outputs.
+
+    Args:
+        batch: Graphs with their true outputs.
+        predictions: Raw predictions by name, such as `Trace.outputs`.
+
+    Returns:
+        By output, and ``score``: shares of nodes, mean over graphs.
     """
     everyone = jnp.ones(batch.size, bool)
     found = [(f, batch.outputs[f.name], predictions[f.name]) for f in batch.task.outputs]
@@ -62,9 +70,17 @@ def _right(feature: Feature, truth: Array, prediction: Array) -> Bool[Array, "ba
 
 
 def hint_scores(batch: Batch, predictions: Mapping[str, Array]) -> dict[str, Float[Array, ""]]:
-    """The score of each hint: the mean over steps, weighted by how many samples still run.
+    """The score of each hint, as CLRS counts it.
 
-    NaN where no sample has a second hint, since then nothing was predicted.
+    The mean over steps, weighted by how many samples still run. NaN where no sample has a second
+    hint, since then nothing was predicted.
+
+    Args:
+        batch: Graphs with their true hints.
+        predictions: Raw predictions by name, such as `Trace.hints`; prediction k is of hint k + 1.
+
+    Returns:
+        By hint: for numbers a squared error, for all else a share of nodes.
     """
     scores = {}
     for name, along in hint_scores_along_time(batch, predictions).items():

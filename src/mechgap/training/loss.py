@@ -88,7 +88,18 @@ def loss(
     key: Key[Array, ""] | None = None,
     objective: Objective = PLAIN,
 ) -> Float[Array, ""]:
-    """The training loss of a network on a batch (without what is read of signals)."""
+    """The training loss of a network on a batch: dm-clrs's, if not told otherwise.
+
+    Args:
+        network: To be trained; the loss is differentiable in it.
+        batch: Graphs with their trace.
+        key: Needed if there is dropout or partial teacher forcing.
+        objective: What counts beside hints and outputs, such as attention against a mechanism's.
+            What is read of the mechanism's signals is not in it.
+
+    Returns:
+        A number.
+    """
     program = objective.mechanism
     lesson = Lesson(batch, None if program is None else taught_on(program, batch))
     counts = Counts.of(lesson, objective)
