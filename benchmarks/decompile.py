@@ -23,7 +23,7 @@ A stopped run goes on where it was, and tries again what ended in an error and, 
 took longer than the bar; `--fresh` begins the chosen part anew. Search and proof know the program's
 names of inputs and hints, and nothing else of it. Every network runs some dozens of times: what
 counts is also how soon XLA has compiled it, so it is told to optimise little unless XLA_FLAGS says
-something else. Seconds are those of the processor, as on one core that nobody else uses.
+something else. Seconds are those of the processor, on one core.
 """
 
 import argparse
@@ -253,6 +253,8 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="forget what the part has done")
     arguments = parser.parse_args()
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
+    if hasattr(os, "sched_setaffinity"):  # one core, whose threads do not wait for each other
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     found = Found.so_far()
     for part, (rows, go_on) in PARTS.items():
         if arguments.part in (part, "all"):
