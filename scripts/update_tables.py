@@ -26,6 +26,7 @@ TRAINING = PROJECT / "docs" / "training.md"
 MEASURES = PROJECT / "docs" / "measures.md"
 LARGE = PROJECT / "docs" / "large.md"
 README = PROJECT / "README.md"
+COMING_FROM = PROJECT / "docs" / "coming-from.md"
 
 
 def results(name: str) -> dict[str, Any]:
@@ -525,7 +526,7 @@ TABLES = {
     (README, "training"): training,
     (TRAINING, "training"): training,
     (PROGRAMS, "compiling"): compiling,
-    (README, "measured"): against_dm_clrs,
+    (COMING_FROM, "measured"): against_dm_clrs,
     (PROGRAMS, "measured"): compiled_programs,
     (PROGRAMS, "attack"): attacked,
 }
