@@ -28,6 +28,7 @@ something else. Seconds are those of the processor, on one core.
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -252,15 +253,21 @@ def main() -> None:
     parser.add_argument("--controls", type=int, default=50, help="networks of each kind")
     parser.add_argument("--fresh", action="store_true", help="forget what the part has done")
     arguments = parser.parse_args()
+    _keep_to_one_core()
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
-    if hasattr(os, "sched_setaffinity"):  # one core, whose threads do not wait for each other
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     found = Found.so_far()
     for part, (rows, go_on) in PARTS.items():
         if arguments.part in (part, "all"):
             found = replace(found, **{rows: ()}) if arguments.fresh else found
             found = go_on(found, arguments)
     print(*shares(found), sep="\n")
+
+
+def _keep_to_one_core() -> None:
+    """From the start, so that no library makes threads that wait for each other."""
+    if hasattr(os, "sched_setaffinity") and len(cores := os.sched_getaffinity(0)) > 1:
+        os.sched_setaffinity(0, {max(cores)})
+        os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
 if __name__ == "__main__":
