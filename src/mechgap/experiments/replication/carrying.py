@@ -19,7 +19,7 @@ class ChannelsTable(TableOfRows):
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """A row for each number of a population, and of the untrained network beside it."""
-        head = ("", "", "read from attention", "from the hidden state", "number",
+        head = ("", "network", "read from attention", "from the hidden state", "number",
                 *FOLLOWED.values(), "comes by", "seeds")  # fmt: skip
         rows, data = [], []
         for row in self.rows:

@@ -29,7 +29,7 @@ here, and of the question that follows: what do they run instead?
 Made by `mechgap reproduce findings` from the numbers in `results/`; every table is
 part of one in [replication](replication.md), which says how each was made. Intervals are 95 %,
 deviations are over seeds. What is meant by agreement, tv and the like is in
-[measures](measures.md).
+the [glossary](glossary.md).
 """
 
 
@@ -150,6 +150,19 @@ def _sections(results: Path, tables: Mapping[str, Rendered]) -> list[Section]:
             ],
         ),
         Section(
+            "Whether softness is a message",
+            "Where making a network attend exactly costs accuracy, its softness may carry what the "
+            "exact attention does not: Bellman-Ford without edge information has no other way for "
+            "an edge's weight. Attention is computed from other weights, everything else stays "
+            "true; which weights does the predicted distance follow? Cells: R² with the true / "
+            "with the other weights, after the first step ([decompiling](decompiling.md)).",
+            [
+                Excerpt("channels", ("network", "read from attention", "from the hidden state",
+                                     "number", "own attention", "of other weights", "hardened",
+                                     "comes by", "seeds")),
+            ],
+        ),
+        Section(
             "What size does",
             "A mechanism that is run does not depend on size: the compiled networks' lines are "
             "flat. Of learned ones attention and answers are told apart, because one may last "
@@ -200,9 +213,9 @@ def _gap(results: Path, population: Population) -> str:
     updated = sum(parts["updated"].values())
     return (
         f"In {population.task} ({len(measures.seeds)} seeds) {100 * whole:.1f} % of all attention "
-        f"is not where {name} has it. {100 * updated / whole:.0f} % of that is on rows that the "
+        f"is misplaced, beside {name}. {100 * updated / whole:.0f} % of that is on nodes that the "
         f"algorithm updates; there the largest entry is on a sender that a correct run could have "
-        f"chosen in {100 * _agreement(measures, name):.1f} % of rows."
+        f"chosen in {100 * _agreement(measures, name):.1f} % of cases."
     )
 
 
