@@ -55,7 +55,7 @@ def states(networks: Iterable[Mapping[str, Interchange]]) -> list[tuple[str, lis
                 if carried.reading is not None:
                     found.setdefault(f"{mechanism}: {variable}", []).append(carried.reading)
     return [
-        (name, [percent([r.first["before"] for r in each if r.first]),
+        (name, [percent([r.wrong_first for r in each]),
                 percent([r.right for r in each])])
         for name, each in found.items()
     ]  # fmt: skip

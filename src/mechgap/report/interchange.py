@@ -111,7 +111,7 @@ def cells(each: Sequence[Carried]) -> list[str]:
             for k in ("random", "shuffled", "whole")
         ),
         percent([c.reading.right for c in each if c.reading is not None]),
-        percent([c.reading.first["before"] for c in each if c.reading and c.reading.first]),
+        percent([c.reading.wrong_first for c in each if c.reading is not None]),
     ]
 
 

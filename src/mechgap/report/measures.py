@@ -66,7 +66,7 @@ def constant_sentence(outputs: Sequence[str]) -> str:
 
 
 PERCENTAGES = {
-    "accuracy": "accuracy",
+    "accuracy": "output accuracy",
     "graph_accuracy": "graph accuracy",
     "external": "hint accuracy",
 }
@@ -153,7 +153,7 @@ def _show_causal(console: Console, results: Results) -> None:
         each = [one.without_mechanism for one in found]
         table.add_row(name, *(percent([one[under] for one in each]) for under in UNDER))
     console.print(table)
-    forced = tabular("made to attend as", "", "everywhere", *(f"only {rows} rows" for rows in ROWS))
+    forced = tabular("made to attend as", "", "everywhere", *(f"only {rows} nodes" for rows in ROWS))
     foils = tabular("foil", "", "cases", *FOIL_COLUMNS.values(), "this part is")
     for name, found in patched(results).items():
         for mechanism in found[0].mechanisms:
@@ -184,7 +184,7 @@ FOIL_COLUMNS = {
     "right_under_exact": "under exact",
     "right_under_any": "under any",
     "follows": "follows",
-    "accuracy": "accuracy",
+    "accuracy": "output accuracy",
     "named": "names the foil",
 }
 

@@ -26,7 +26,7 @@ BESIDE = {"compiled": "compiled", "untrained": "untrained", "uniform": "uniform 
 MEASURES = {
     "accuracy": "outputs right (%)",
     "graph_accuracy": "graph accuracy (%)",
-    "agreement": "top-1 agreement on updated nodes (%)",
+    "agreement": "top-1 agreement (%)",
 }
 
 

@@ -49,6 +49,12 @@ class Reading:
     """Of these, when the state is first wrong; see `FIRSTS`. Empty where none is, or where the
     variable is not `READABLE`."""
 
+    @property
+    def wrong_first(self) -> float | None:
+        """The share of wrong nodes at which the state is wrong before anything else is; None where
+        none is wrong, or where it cannot tell."""
+        return self.first.get("before") if self.right >= READABLE else None
+
 
 class Readable:
     """A network's runs on the graphs to fit on and on the test graphs, beside one mechanism."""

@@ -20,6 +20,7 @@ async function drawCharts() {
     for (const key of Object.keys(layout)) {
       if (/^[xy]axis/.test(key)) Object.assign(layout[key], { gridcolor: line, zerolinecolor: line, linecolor: line });
     }
+    if (layout.height) place.style.height = `${layout.height}px`;  // kept when the page is resized
     const buttons = chart.data.some(trace => trace.type === "surface") ? solid : flat;
     Plotly.react(place, chart.data, layout,
       { responsive: true, displaylogo: false, displayModeBar: "hover", modeBarButtons: buttons });

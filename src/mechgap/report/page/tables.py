@@ -172,7 +172,7 @@ def causal(results: Results) -> str:
     given = percent([n.compiled_with_its_attention for n in results.networks])
     parts = [table(["accuracy when attention is", *UNDER.values()], under)]
     if forced:
-        in_rows = [f"only in {rows} rows" for rows in ROWS]
+        in_rows = [f"only in {rows} nodes" for rows in ROWS]
         parts.append(table(["accuracy when made to attend", "everywhere", *in_rows], forced))
         parts.append(table(["foils", "this part is", *FOIL_COLUMNS.values()], foils))
     note = (
