@@ -153,7 +153,9 @@ def _show_causal(console: Console, results: Results) -> None:
         each = [one.without_mechanism for one in found]
         table.add_row(name, *(percent([one[under] for one in each]) for under in UNDER))
     console.print(table)
-    forced = tabular("made to attend as", "", "everywhere", *(f"only {rows} nodes" for rows in ROWS))
+    forced = tabular(
+        "made to attend as", "", "everywhere", *(f"only {rows} nodes" for rows in ROWS)
+    )
     foils = tabular("foil", "", "cases", *FOIL_COLUMNS.values(), "this part is")
     for name, found in patched(results).items():
         for mechanism in found[0].mechanisms:

@@ -212,6 +212,14 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 "graphs of 16 and 32 nodes of both kinds with positions i/128, half of the hints "
                 "true; Muon if not said otherwise.",
             ),
+            (
+                "hints alone, long",
+                "+ attention, signals; long",
+                "hints alone",
+                "+ attention",
+                "+ attention, signals",
+                "+ attention, signals; wide",
+            ),
         ),
         "dfs_breaking": BreakingTable(
             "Beyond the paper: depth-first search, learned: where runs go wrong",

@@ -26,6 +26,9 @@ class SizesTable(TableOfRows):
     """Shares on every kind and size of graphs: outputs and whole graphs that are right, and updated
     nodes whose largest attention is where the mechanism could have it."""
 
+    lines: tuple[str, ...] = ()
+    """Which rows are drawn, by their labels; all of them if none is named."""
+
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """Each population's mean over seeds."""
         graphs = list(dict.fromkeys(g for p in self.populations for g in p.elsewhere))
@@ -49,7 +52,7 @@ class SizesTable(TableOfRows):
     def drawn(self, results: Path) -> Figure | None:
         """Whole graphs that are right against their size; None where there are no numbers yet."""
         lines: dict[str, dict[str, BySize]] = {}
-        for row in self.rows:
+        for row in (r for r in self.rows if not self.lines or r.label in self.lines):
             for kind, by_size in _by_size(row.population, results).items():
                 seeds = max(map(len, by_size.values()))
                 lines.setdefault(kind, {})[f"{row.label} ({seeds} seeds)"] = by_size
