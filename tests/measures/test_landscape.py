@@ -12,7 +12,7 @@ import pytest
 
 from mechgap.errors import InvalidInput
 from mechgap.experiments.landscape import landscape_of_program, landscape_of_run
-from mechgap.measures import landscape
+from mechgap.measures import loss_surface
 from mechgap.measures.landscape import ARRAYS, Settings, compute, load_landscape
 from mechgap.measures.loss_surface import Plane, circle, grid, heights
 from mechgap.network.config import NetworkConfig
@@ -77,7 +77,7 @@ def test_zero_filters_stay_zero():
 
 
 def test_heights_are_loss_and_accuracy(network, batch, monkeypatch):
-    monkeypatch.setattr(landscape, "CHUNK", 4)
+    monkeypatch.setattr(loss_surface, "CHUNK", 4)
     plane = Plane.random(network, jax.random.key(5))
     points = grid(0.5, 3)
     found = list(heights(plane, batch, points))
@@ -108,7 +108,7 @@ def test_points():
 
 
 def test_it_goes_on_where_it_was_killed(network, batch, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(landscape, "CHUNK", 4)
+    monkeypatch.setattr(loss_surface, "CHUNK", 4)
     monkeypatch.setattr("mechgap.measures.landscape.SAVE_SECONDS", 0.0)
     settings = Settings("here", **QUICK)
     networks = {"learned": network, "compiled": random_direction(jax.random.key(0), network)}
