@@ -59,8 +59,14 @@ def test_the_hub_can_read_it(measured, tmp_path):
 
 
 def test_what_was_not_measured_says_so(tmp_path):
+    """Nor is a validation score told of final checkpoints, which have none."""
     run = Run.open(untrained_run(tmp_path / "run"))
+    with pytest.raises(InvalidInput, match="unknown checkpoint 'middle'"):
+        write_hub_folder(run, tmp_path / "hub", "middle")
     folder = write_hub_folder(run, tmp_path / "hub", "last")
+    assert json.loads((folder / "config.json").read_text())["seeds"][0]["validation"] is None
+    read_hub_folder(folder, tmp_path / "again")
+    assert Run.open(tmp_path / "again").seeds[0].best_validation is None
     assert "They were not measured." in (folder / "README.md").read_text()
     assert not (folder / "measures.json").exists()
 

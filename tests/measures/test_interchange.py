@@ -30,6 +30,7 @@ from mechgap.measures.run import measure_interchange
 from mechgap.network.network import Network, unroll
 from mechgap.programs.library import LIBRARY
 from mechgap.programs.posing import posed
+from mechgap.report.interchange import by_directions
 from mechgap.tasks.sampling import sample
 from mechgap.training.train import Stopped
 from untrained_runs import untrained_run
@@ -183,6 +184,13 @@ def test_a_run_is_measured_seed_by_seed_and_gone_on_with(tmp_path):
     assert found.keys() == {"bfs", "bfs_parent"}
     assert found["bfs"].variables.keys() == {"visit", "pi"}
     assert set(found["bfs"].variables["pi"].curve) == {0, 1, 2, 4}
+    curves = {(variable, who): curve for variable, who, curve in by_directions(results)}
+    for name in ("visit", "pi"):
+        of_seeds = [results.seeds[s].interchange["bfs"].variables[name].curve for s in (0, 1)]
+        for k, share in curves[f"bfs: {name}", "learned"].items():
+            known = [curve[k] for curve in of_seeds if k in curve]
+            assert share == pytest.approx(sum(known) / len(known))
+    assert not any(who == "compiled network" for _, who in curves)
     assert results.baselines["compiled"].interchange["bfs"].score == 1.0
     assert results.baselines["untrained"].interchange["bfs"].score < 0.5
     # Measured again it keeps what is known of the same networks.

@@ -89,6 +89,13 @@ def test_from_the_command_line(monkeypatch, capsys, tmp_path):
     assert [path.name for path in (run / "tensorboard").iterdir()] == ["seed-0"]
 
 
+@pytest.mark.parametrize("name", ["tensorboard", "wandb"])
+def test_a_place_that_is_a_file_is_one_line(tmp_path, name):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(InvalidInput, match="cannot write"):
+        export_metrics(untrained_run(tmp_path / "run"), tmp_path / "file", name)
+
+
 @pytest.mark.parametrize(
     ("extra", "module"), [("tensorboard", "tensorboard.compat.proto.event_pb2"), ("wandb", "wandb")]
 )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mechgap import __version__
-from mechgap.errors import InvalidInput
+from mechgap.errors import InvalidInput, unknown
 from mechgap.measures.results import NUMBERS, Results, load_results
 from mechgap.network.files import load_network, save_network
 from mechgap.report.answer import answer, beyond_the_answer
@@ -41,6 +41,8 @@ def write_hub_folder(run: Run, out: Path, which: str = "best") -> Path:
     Raises:
         InvalidInput: there is nothing to write, or nowhere to write it.
     """
+    if which not in {"best", "last"}:
+        raise unknown("checkpoint", which, ["best", "last"])
     if not run.finished:
         raise InvalidInput(f"'{run.folder}' has no finished seed. Train it to its end first")
     if out.exists():
@@ -85,7 +87,7 @@ def read_hub_folder(folder: Path, out: Path) -> int:
         raise InvalidInput(f"'{out}' exists already. Choose a new folder")
     with Store.writing(out, recipe, 1) as store:
         for row in seeds:
-            scores = (row.best_validation or 0.0), (row.test_of_best or 0.0)
+            scores = row.best_validation, row.test_of_best
             store.put(row.seed, networks[row.seed], *scores, f"from {folder.name}")
     return len(seeds)
 
@@ -164,7 +166,7 @@ def _config(run: Run, which: str) -> dict[str, Any]:
                 "seed": row.seed,
                 "file": _file(row.seed),
                 "best_step": row.best_step,
-                "validation": row.best_validation,
+                "validation": row.best_validation if which == "best" else None,
                 "test": row.test_of_best if which == "best" else row.test,
             }
             for row in run.finished

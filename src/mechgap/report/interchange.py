@@ -60,6 +60,22 @@ def interchanged(results: Results) -> dict[str, list[NetworkMeasures]]:
 
 def rows(results: Results) -> Iterator[tuple[str, str, Sequence[str]]]:
     """Mechanism and variable, who, and the cells of `COLUMNS`."""
+    for variable, name, each in carried_by(results):
+        yield variable, name, cells(each)
+
+
+def by_directions(results: Results) -> Iterator[tuple[str, str, dict[int, float]]]:
+    """Mechanism and variable, who, and the mean share that follows by how many directions are put
+    in, where their number was chosen; not of the compiled network, whose layout says it."""
+    for variable, name, each in carried_by(results):
+        tried = sorted({k for one in each for k in one.curve})
+        if len(tried) > 1:
+            means = {k: [one.curve[k] for one in each if k in one.curve] for k in tried}
+            yield variable, name, {k: float(np.mean(values)) for k, values in means.items()}
+
+
+def carried_by(results: Results) -> Iterator[tuple[str, str, list[Carried]]]:
+    """Mechanism and variable, who, and what was found about each of them."""
     everyone = interchanged(results)
     for mechanism in results.mechanisms:
         for variable in _variables(mechanism, everyone):
@@ -67,7 +83,7 @@ def rows(results: Results) -> Iterator[tuple[str, str, Sequence[str]]]:
                 found = [m.interchange[mechanism] for m in asked if mechanism in m.interchange]
                 each = [i.variables[variable] for i in found if variable in i.variables]
                 if each:
-                    yield f"{mechanism}: {variable}", name, cells(each)
+                    yield f"{mechanism}: {variable}", name, each
 
 
 def without_cases(results: Results) -> dict[str, tuple[str, ...]]:

@@ -349,7 +349,14 @@ class Store:
             if old:
                 (self.folder / old).unlink(missing_ok=True)
 
-    def put(self, seed: int, network: Network, validation: float, test: float, note: str) -> None:
+    def put(
+        self,
+        seed: int,
+        network: Network,
+        validation: float | None,
+        test: float | None,
+        note: str,
+    ) -> None:
         """Record a network that was trained elsewhere as a finished seed."""
         data = network_bytes(network, {"seed": seed, "note": note})
         files = {_seed_file(seed, which): data for which in ("best", "last")}

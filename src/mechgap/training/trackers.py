@@ -27,6 +27,7 @@ def to_tensorboard(rows: Sequence[MetricRow], out: Path) -> Path:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
     except ImportError as error:
         raise _needed("TensorBoard", "tensorboard") from error
+    out.mkdir(parents=True, exist_ok=True)
     for seed, reports in _by_seed(rows):
         writer = EventFileWriter(str(out / f"seed-{seed}"))
         for row in reports:

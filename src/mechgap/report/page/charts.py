@@ -22,6 +22,7 @@ from mechgap.report.attends_by import Panel, colours, panels, receivers_named, t
 from mechgap.report.interchange import scores
 from mechgap.report.landscape import log_loss
 from mechgap.report.measures import known
+from mechgap.report.page import directions
 from mechgap.report.page.layout import GREY, laid_out
 from mechgap.report.page.over_sizes import over_sizes
 from mechgap.report.style import SERIES
@@ -52,6 +53,8 @@ def charts(
         found["gap"] = parts_over_time(results)
         if any(row.interchange for row in results.networks):
             found["computes"] = attends_and_computes(results)
+            if (drawn := directions.curves(results)) is not None:
+                found["directions"] = drawn
         if any(s.which == "step" and s.deep for s in snapshots):
             found["along"] = along_training(results, snapshots)
     if len(results.seeds) > 2:

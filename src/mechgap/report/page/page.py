@@ -38,6 +38,9 @@ _CAPTIONS = {
     "computes": "Every network twice: does it attend as the mechanism does, and does it compute "
     "what that computes? Up, the mean over the mechanism's variables of the cases in which the "
     "network follows when one variable is put from one run into another.",
+    "directions": "How far networks follow, by how many directions of the hidden state are put in "
+    "(0: only the hints that say the variable), on the cases that their number is chosen on. "
+    "Dotted: untrained networks, whose directions were sought in the same way.",
     "external": "Accuracy against the share of the trace that is predicted within the margins.",
     "parts": "What the paper's gap (tv over all rows) is made of. Updated nodes: the algorithm "
     "changes the node's state by whom it attends to. Unchanged: it attends to another node and the "
@@ -115,7 +118,7 @@ def page(
         _section("Does it use what it attends to?", tables.causal(results)),
         _section(
             "Does it compute what the program computes?",
-            _figures(drawn, "computes") + tables.interchanges(results),
+            _figures(drawn, "computes", "directions") + tables.interchanges(results),
         ),
         _section("What size does to it", _figures(drawn, "sizes")),
         _section("Why it fails", tables.failing(results)),
