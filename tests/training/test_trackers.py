@@ -59,17 +59,19 @@ def test_wandb_holds_every_report_offline(tmp_path):
     out = to_wandb(ROWS, {"task": "bfs", "train_steps": 20}, tmp_path / "curves")
     found = {}
     for path in out.glob("wandb/offline-run-*/run-*.wandb"):
-        name, history = "", []
+        name, history, config = "", [], {}
         for record in records(path):
             if record.WhichOneof("record_type") == "run":
                 name = record.run.display_name
-                config = {u.key: json.loads(u.value_json) for u in record.run.config.update}
-                assert config["train_steps"] == 20
+                config |= {u.key: json.loads(u.value_json) for u in record.run.config.update}
+            if record.WhichOneof("record_type") == "config":
+                config |= {u.key: json.loads(u.value_json) for u in record.config.update}
             if record.WhichOneof("record_type") == "history":
                 items = record.history.item
                 history.append(
                     {(i.key or i.nested_key[0]): json.loads(i.value_json) for i in items}
                 )
+        assert config["train_steps"] == 20
         curves = {c: [(h["_step"], h[c]) for h in history if c in h] for c in CURVES}
         found[name] = {c: values for c, values in curves.items() if values}
     assert found == {
