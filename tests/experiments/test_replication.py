@@ -144,7 +144,7 @@ def test_other_graphs_are_kept_and_looked_at_once(measured, tmp_path):
         return {seed: seen.accuracy or 0.0 for seed, seen in kept.elsewhere["tree-6"].items()}
 
     found = keep()
-    assert "bfs on tree-6" in told
+    assert "bfs on tree-6, graphs" in told
     trees = graphs_to_test(get_task("bfs"), "tree", 6, 32)
     with Store.reading(measured / "runs" / "bfs") as store:
         expected = {
@@ -153,7 +153,7 @@ def test_other_graphs_are_kept_and_looked_at_once(measured, tmp_path):
         }
     assert found == pytest.approx(expected, abs=1e-6)
     assert keep() == found
-    assert "bfs on tree-6" not in told
+    assert "bfs on tree-6, graphs" not in told
     table = SizesTable("trees", (Row("bfs", population), Row("bellman_ford", BF)))
     (first, second) = table.rendered("trees", tmp_path, Judge.of([], tmp_path)).rows
     assert first[1].startswith(f"{100 * np.mean([*expected.values()]):.1f} / ")

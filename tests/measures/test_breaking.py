@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mechgap.measures.breaking import breaking
+from mechgap.measures.breaking import Breaking, runs
 from mechgap.tasks.sampling import sample
 from mechgap.tasks.specs import Type
 
@@ -20,6 +20,11 @@ def told_rightly(batch):
         return truth if feature.type is Type.SCALAR else 18.0 * truth - 9.0
 
     return {f.name: raw(f) for f in batch.task.hints}
+
+
+def breaking(batch, told):
+    found = runs(batch, told)
+    return None if found is None else Breaking.of([found])
 
 
 @pytest.mark.parametrize("task", ["dfs", "bfs", "dijkstra"])
@@ -69,8 +74,15 @@ def test_hints_that_nobody_claims_are_left_out():
     batch = sample("dfs", jax.random.key(0), batch_size=4, nodes=5)
     told = told_rightly(batch)
     told["v"] = -told["v"]
-    broken, whole = breaking(batch, told), breaking(batch, told, ["v"])
+    broken, whole = runs(batch, told), runs(batch, told, ["v"])
     assert broken is not None
     assert whole is not None
-    assert (broken.unbroken, whole.unbroken) == (0, 1)
-    assert breaking(batch, told, [f.name for f in batch.task.hints]) is None
+    assert (broken.first < broken.lengths).all()
+    assert (whole.first == whole.lengths).all()
+    assert runs(batch, told, [f.name for f in batch.task.hints]) is None
+
+
+def test_where_nothing_is_predicted_nothing_breaks():
+    batch = sample("bfs", jax.random.key(0), batch_size=4, nodes=5, p=[0.0]).trim()
+    assert batch.max_hints == 1
+    assert runs(batch, {f.name: jnp.zeros(0) for f in batch.task.hints}) is None

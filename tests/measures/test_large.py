@@ -12,7 +12,7 @@ from mechgap.errors import InvalidInput
 from mechgap.measures.at_sizes import FILE, load_sizes
 from mechgap.measures.data import make_data
 from mechgap.measures.large import LargeGraph, see_on_lists, uniform_on_lists
-from mechgap.measures.snapshot import see_on, uniform_on
+from mechgap.measures.snapshot import see_block, see_on, seen_together, uniform_on
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
 from mechgap.programs.library import mechanisms
@@ -52,6 +52,30 @@ def test_an_untrained_network_is_seen_alike(task, phases, heads):
             np.array(each["by_phase"][name], float) for each in (on_lists, on_matrices)
         )
         np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(("task", "phases", "p"), [("bfs", 1, 0.3), ("dfs", 3, 0.1)])
+def test_graphs_are_seen_alike_in_blocks(task, phases, p):
+    config = NetworkConfig(hidden_size=8, nb_msg_passing_steps=phases)
+    network = Network.initial(task, jax.random.key(0), config)
+    # Sparse enough for graphs without any row that is updated, whose agreement is no number.
+    batch = sample(task, jax.random.key(1), batch_size=7, nodes=5, p=[p]).trim()
+    programs = mechanisms(batch.task)
+    whole = plain(see_on(network, make_data("test", batch, programs)))
+    cut = [make_data("test", batch[k : k + 4], programs) for k in (0, 4)]
+    blocks = plain(seen_together([see_block(network, data) for data in cut]))
+    for mechanism, beside in whole.pop("mechanisms").items():
+        other = blocks["mechanisms"][mechanism]
+        for rows, kinds in beside.pop("parts").items():
+            assert other["parts"][rows] == pytest.approx(kinds, abs=1e-6)
+        assert {name: other[name] for name in beside} == pytest.approx(beside, abs=1e-6)
+        by_phase = whole["by_phase"][mechanism]
+        assert blocks["by_phase"][mechanism] == pytest.approx(by_phase, abs=1e-6)
+    assert blocks["breaking"]["hints"] == whole["breaking"].pop("hints")
+    assert blocks["breaking"]["along"] == pytest.approx(whole["breaking"].pop("along"))
+    assert {k: blocks["breaking"][k] for k in whole["breaking"]} == whole["breaking"]
+    for part in ("accuracy", "graph_accuracy", "hints"):
+        assert blocks[part] == pytest.approx(whole[part], abs=1e-6)
 
 
 def test_a_compiled_network_has_no_gap_on_large_graphs():

@@ -4,7 +4,7 @@ Hints that are numbers are left out (how far one may be off is a matter of margi
 those that the exact mechanism does not claim.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -23,6 +23,18 @@ PARTS = 10
 
 
 @dataclass(frozen=True)
+class Runs:
+    """A network's runs over some graphs: where each of them is wrong first."""
+
+    lengths: Int[np.ndarray, "graphs"]
+    """Steps that are predicted."""
+    first: Int[np.ndarray, "graphs"]
+    """The first wrong step; its length where a run is never wrong."""
+    wrong: Mapping[str, Bool[np.ndarray, "graphs"]]
+    """By hint, whether it is wrong in that step."""
+
+
+@dataclass(frozen=True)
 class Breaking:
     """How far runs of a network over some graphs go before they are wrong."""
 
@@ -37,48 +49,66 @@ class Breaking:
     along: tuple[float, ...] = ()
     """Share of graphs that are right up to each tenth of their trace. Empty in older measures."""
 
+    @staticmethod
+    def of(blocks: Sequence[Runs]) -> "Breaking":
+        """What runs over one or several blocks of graphs show together."""
+        lengths = np.concatenate([runs.lengths for runs in blocks])
+        first = np.concatenate([runs.first for runs in blocks])
+        breaks = first < lengths
+        reached = np.where(breaks, first / np.maximum(1, lengths), 1)
+        wrong = {
+            hint: np.concatenate([runs.wrong[hint] for runs in blocks]) for hint in blocks[0].wrong
+        }
+        return Breaking(
+            unbroken=float(1 - breaks.mean()),
+            step=float(np.median(first[breaks])) if breaks.any() else float("nan"),
+            steps=int(lengths.max()),
+            hints={
+                hint: float(each[breaks].mean()) if breaks.any() else 0.0
+                for hint, each in wrong.items()
+            },
+            along=tuple(float(np.mean(reached >= (k + 1) / PARTS)) for k in range(PARTS)),
+        )
+
 
 def breaking_of(network: Network, data: Data, trace: Trace) -> Breaking | None:
     """Where a network's runs go wrong, in the hints that the exact mechanism claims."""
+    found = runs_of(network, data, trace)
+    return None if found is None else Breaking.of([found])
+
+
+def runs_of(network: Network, data: Data, trace: Trace) -> Runs | None:
+    """The same, of every graph."""
     if not network.config.decodes_hints:
         return None
     unclaimed = data.truths[0].program.unclaimed if data.truths else ()
-    return breaking(data.batch, trace.hints, unclaimed)
+    return runs(data.batch, trace.hints, unclaimed)
 
 
-def breaking(
+def runs(
     batch: Batch, predictions: Mapping[str, Array], without: Collection[str] = ()
-) -> Breaking | None:
+) -> Runs | None:
     """Of raw hint predictions ``[steps, batch, …]`` (masks by the more likely answer).
 
-    None where no hint is left `without` some.
+    None where no hint is left `without` some, or no trace is longer than its first hint.
     """
-    found = _right(batch, dict(predictions))
-    right = {name: np.asarray(hit) for name, hit in found.items() if name not in without}
-    if not right or batch.max_hints < 2:
+    told = {name: raw for name, raw in predictions.items() if name not in without}
+    right = {} if batch.max_hints < 2 else _right(batch, told)
+    if not right:
         return None
+    right = {name: np.asarray(hit) for name, hit in right.items()}
     lengths = np.asarray(batch.lengths) - 1
     counted = np.arange(batch.max_hints - 1)[:, None] < lengths
     wrong = counted & ~np.logical_and.reduce(list(right.values()))
     breaks = wrong.any(axis=0)
-    first: Int[np.ndarray, "batch"] = np.where(breaks, wrong.argmax(axis=0), lengths)
-    at = np.flatnonzero(breaks)
-    reached = np.where(breaks, first / np.maximum(1, lengths), 1)
-    return Breaking(
-        unbroken=float(1 - breaks.mean()),
-        step=float(np.median(first[at])) if at.size else float("nan"),
-        steps=int(lengths.max()),
-        hints={
-            name: float(np.mean(~hit[first[at], at])) if at.size else 0.0
-            for name, hit in right.items()
-        },
-        along=tuple(float(np.mean(reached >= (k + 1) / PARTS)) for k in range(PARTS)),
-    )
+    first = np.where(breaks, wrong.argmax(axis=0), lengths)
+    at = np.minimum(first, len(wrong) - 1), np.arange(batch.size)
+    return Runs(lengths, first, {name: breaks & ~hit[at] for name, hit in right.items()})
 
 
 @eqx.filter_jit
 def _right(batch: Batch, predictions: Mapping[str, Array]) -> dict[str, Bool[Array, "steps batch"]]:
     """Whether a hint is right at every node."""
-    told = [f for f in batch.task.hints if f.type is not Type.SCALAR]
+    told = [f for f in batch.task.hints if f.type is not Type.SCALAR and f.name in predictions]
     margins = Margins(binary=0.5)
     return {f.name: jnp.equal(trace_hits(f, batch, predictions[f.name], margins), 1) for f in told}

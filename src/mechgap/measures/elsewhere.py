@@ -4,7 +4,7 @@ They take the place of the test set.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from mechgap.training.recipe import Recipe
 
 _COPIES = 12
 """How many arrays as large as the attention of a run are there while it is measured, about."""
+_BLOCK_BYTES = 2**29
+"""Of attention that is looked at at once."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,24 @@ def check_size(recipe: Recipe, nodes: int) -> None:
         )
 
 
+def in_blocks(recipe: Recipe, batch: Batch) -> Iterator[Batch]:
+    """Graphs of a batch, a power of two at once whose attention has room in any machine."""
+    fitting = max(1, _BLOCK_BYTES // _attention_bytes(recipe, batch.nodes, batch.steps))
+    size = 1 << (fitting.bit_length() - 1)
+    for k in range(0, batch.size, size):
+        yield batch[k : k + size]
+
+
+def _attention_bytes(recipe: Recipe, nodes: int, steps: int) -> int:
+    """Of one graph, over all message-passing steps of a run."""
+    return 4 * steps * recipe.nb_msg_passing_steps * recipe.nb_heads * nodes**2
+
+
 def _check_fits(recipe: Recipe, graphs: int, nodes: int, steps: int) -> None:
     """Refuse what would not fit: attention of every step, and all that it is compared with."""
     task = recipe.posed
     steps = max(steps, task.max_hints(nodes) if task.fixed_length else 1)
-    attention = 4 * steps * recipe.nb_msg_passing_steps * recipe.nb_heads * graphs * nodes**2
+    attention = graphs * _attention_bytes(recipe, nodes, steps)
     check_memory(
         _COPIES * attention + 2 * trace_bytes(task, graphs, nodes),
         f"to measure {graphs} graphs of {nodes:,} nodes",

@@ -70,6 +70,8 @@ class Headline(NamedTuple):
     """The paper's measure: misplaced attention in all rows, ties included."""
     parts: Any
     """What `tv` is the sum of: ``[classes of rows, kinds]``."""
+    by_phase: Any
+    """Agreement in each of the mechanism's phases."""
 
 
 @dataclass(frozen=True)
@@ -271,6 +273,7 @@ def headline_by_sample(
         misplaced=by_sample(rows.other, rows.updated),
         tv=by_sample(rows.tie + rows.other, rows.valid),
         parts=jnp.moveaxis(jnp.asarray(parts), -1, 0),
+        by_phase=_ratio(*_of_phases(rows.credit, rows.updated, truth.phases), (2,)).T,
     )
 
 
@@ -309,7 +312,7 @@ def _internal_gap(attention: Attention, truth: GroundTruth, data: Data) -> dict[
         "parts": jnp.mean(each.parts, axis=0),
         "parts_by_step": jnp.moveaxis(jnp.asarray(parts_by_step), -1, 0),
         "agreement_by_step": _by_hint(rows.credit, rows.updated, phases),
-        "agreement_by_phase": by_step(*_of_phases(rows.credit, rows.updated, phases)),
+        "agreement_by_phase": jnp.nanmean(each.by_phase, axis=0),
         "misplaced_by_phase": by_step(*_of_phases(rows.other, rows.updated, phases)),
         "tv_by_sample": each.tv,
         "agreement_by_sample": each.agreement,

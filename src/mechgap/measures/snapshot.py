@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from mechgap.measures.baselines import uniform_attention
-from mechgap.measures.breaking import Breaking, breaking_of
+from mechgap.measures.breaking import Breaking, Runs, runs_of
 from mechgap.measures.causal import hardened_score
 from mechgap.measures.data import DEEP_NODES, Data, GroundTruth, deep_graphs, make_data
 from mechgap.measures.external import Margins, hits_by_sample, trace_hits
@@ -148,15 +148,49 @@ class Observer:
         )
 
 
+class _Graphs(NamedTuple):
+    """What was seen on each graph of a block."""
+
+    score: Float[Array, ""]
+    right: Bool[Array, "batch"]
+    hints: Float[Array, "hints batch"]
+    mechanisms: tuple[Headline, ...]
+
+
+class SeenBlock(NamedTuple):
+    """What a network does on each graph of a block: so many graphs as have room at once."""
+
+    graphs: _Graphs
+    mechanisms: tuple[str, ...]
+    runs: Runs | None
+
+
 def see_on(network: Network, data: Data) -> SeenRun:
     """The numbers of a network on some graphs."""
+    return seen_together([see_block(network, data)])
+
+
+def see_block(network: Network, data: Data) -> SeenBlock:
+    """The same, of every graph."""
     trace = run(network, data.batch)
     steps = tuple(compared_steps(trace.attention, truth, data) for truth in data.truths)
-    gaps = [internal_gap(trace.attention, truth, data) for truth in data.truths]
+    graphs = jax.tree.map(np.asarray, _graphs(network, data, steps))
+    names = tuple(truth.mechanism for truth in data.truths)
+    return SeenBlock(graphs, names, runs_of(network, data, trace))
+
+
+def seen_together(blocks: Sequence[SeenBlock]) -> SeenRun:
+    """The numbers of a network on the graphs of one or several blocks."""
+    names = blocks[0].mechanisms
+    each = zip(names, zip(*(b.graphs.mechanisms for b in blocks), strict=True), strict=True)
+    runs = [block.runs for block in blocks if block.runs is not None]
     return SeenRun(
-        **vars(_seen_on([data], network, steps)),
-        by_phase={gap.mechanism: tuple(gap.agreement_by_phase.tolist()) for gap in gaps},
-        breaking=breaking_of(network, data, trace),
+        **vars(_seen([block.graphs for block in blocks], names)),
+        by_phase={
+            name: tuple(_mean_of_graphs([h.by_phase for h in headlines]).tolist())
+            for name, headlines in each
+        },
+        breaking=Breaking.of(runs) if runs else None,
     )
 
 
@@ -204,41 +238,43 @@ def load_fingerprints(folder: Path, which: str, step: int | None = None) -> dict
     return {row.seed: np.frombuffer(row.fingerprint, np.uint8) for row in chosen}
 
 
-class _Graphs(NamedTuple):
-    """What was seen on each graph of a block."""
-
-    score: Float[Array, ""]
-    right: Bool[Array, "batch"]
-    hints: Float[Array, "hints batch"]
-    mechanisms: tuple[Headline, ...]
-
-
 def _seen_on(
     blocks: Sequence[Data], network: Network, steps: tuple[Int[Array, "phases"], ...]
 ) -> Seen:
     found = [jax.tree.map(np.asarray, _graphs(network, block, steps)) for block in blocks]
+    return _seen(found, tuple(truth.mechanism for truth in blocks[0].truths))
 
-    def mean(values: Sequence[np.ndarray]) -> float:
-        whole = np.concatenate(values)
-        return float(np.nanmean(whole)) if np.isfinite(whole).any() else float("nan")
 
-    headlines = zip(*(each.mechanisms for each in found), strict=True)
-    hints = [mean(rows) for rows in zip(*(each.hints for each in found), strict=True)]
+def _seen(blocks: Sequence[_Graphs], mechanisms: tuple[str, ...]) -> Seen:
+    def mean(values: Sequence[Any]) -> float:
+        return float(_mean_of_graphs(values))
+
+    headlines = zip(*(block.mechanisms for block in blocks), strict=True)
+    hints = [mean(rows) for rows in zip(*(block.hints for block in blocks), strict=True)]
+    sizes = [len(block.right) for block in blocks]
     return Seen(
-        accuracy=float(np.mean([each.score for each in found])),
-        graph_accuracy=mean([each.right for each in found]),
+        accuracy=float(np.average([block.score for block in blocks], weights=sizes)),
+        graph_accuracy=mean([block.right for block in blocks]),
         hints=float(np.mean(hints)) if hints else None,
         mechanisms={
-            truth.mechanism: MechanismSeen(
+            name: MechanismSeen(
                 agreement=mean([h.agreement for h in each]),
                 agreement_strict=mean([h.agreement_strict for h in each]),
                 misplaced=mean([h.misplaced for h in each]),
                 tv=mean([h.tv for h in each]),
                 parts=as_parts(np.concatenate([h.parts for h in each]).mean(0)),
             )
-            for truth, each in zip(blocks[0].truths, headlines, strict=True)
+            for name, each in zip(mechanisms, headlines, strict=True)
         },
     )
+
+
+def _mean_of_graphs(blocks: Sequence[Any]) -> np.ndarray:
+    """The mean over the graphs that have a number; NaN where none has."""
+    whole = np.concatenate(blocks).astype(float)
+    known = np.isfinite(whole)
+    total, count = np.where(known, whole, 0).sum(0), known.sum(0)
+    return np.where(count > 0, total / np.maximum(1, count), np.nan)
 
 
 @eqx.filter_jit

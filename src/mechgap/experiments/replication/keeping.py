@@ -15,8 +15,10 @@ from mechgap.experiments.replication.numbers import (
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.snapshots import keep_snapshots, kept_fingerprints
 from mechgap.measures.data import make_data
-from mechgap.measures.elsewhere import name_of, other_graphs
-from mechgap.measures.snapshot import see_on
+from mechgap.measures.elsewhere import in_blocks, name_of
+from mechgap.measures.snapshot import SeenBlock, SeenRun, see_block, seen_together
+from mechgap.tasks.official import SAMPLES
+from mechgap.training.population import graphs_to_test
 from mechgap.training.store import Store
 from mechgap.training.train import OnProgress
 
@@ -55,17 +57,22 @@ def _seen_elsewhere(
 ) -> SeenElsewhere:
     """What a run's best networks do on the other graphs of their population, if not yet known."""
     recipe = population.recipe
-    names = [name_of(*graphs) for graphs in population.elsewhere]
-    found = {name: dict(known.get(name, {})) for name in names}
+    found: dict[str, dict[str, SeenRun]] = {}
     with Store.reading(folder) as store:
-        for graphs, nodes in population.elsewhere:
-            seen = found[name_of(graphs, nodes)]
+        for kind, nodes in population.elsewhere:
+            name = name_of(kind, nodes)
+            seen = found[name] = dict(known.get(name, {}))
             missing = [s for s in numbers.seed if str(s) not in seen or not seen[str(s)].by_phase]
             if not missing:
                 continue
-            other = other_graphs(recipe, graphs, nodes)
-            data = make_data(other.name, other.batch, recipe.mechanisms)
-            for i, seed in enumerate(missing, start=1):
-                seen[str(seed)] = see_on(store.network(seed, "best"), data)
-                on_progress(f"{population.name} on {other.name}", i, len(missing))
+            networks = {str(seed): store.network(seed, "best") for seed in missing}
+            blocks: dict[str, list[SeenBlock]] = {seed: [] for seed in networks}
+            batch, done = graphs_to_test(recipe.posed, kind, nodes, SAMPLES), 0
+            for block in in_blocks(recipe, batch):
+                data = make_data(name, block, recipe.mechanisms)
+                for seed, network in networks.items():
+                    blocks[seed].append(see_block(network, data))
+                done += block.size
+                on_progress(f"{population.name} on {name}, graphs", done, batch.size)
+            seen |= {seed: seen_together(each) for seed, each in blocks.items()}
     return found

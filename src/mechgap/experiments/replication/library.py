@@ -2,21 +2,23 @@
 
 from dataclasses import replace
 
-from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.populations import LARGER, Population
 from mechgap.experiments.replication.teaching import LONG, by_hints, by_state
 from mechgap.measures.snapshot import STEPS
 
 FROM_THE_START = (0, 50, 100, *STEPS)
 """Attention agrees with the mechanism early: when, is not seen from step 250 on."""
-BFS, BF = (Population(task, snapshots=FROM_THE_START) for task in ("bfs", "bellman_ford"))
+BFS, BF = (
+    Population(task, snapshots=FROM_THE_START, elsewhere=LARGER) for task in ("bfs", "bellman_ford")
+)
 DFS_STEPS = 2_000
 """Where DFS is not trained to the paper's end, which takes hours."""
-DFS = Population("dfs", seeds=2)
+DFS = Population("dfs", seeds=2, elsewhere=LARGER)
 DFS_SHORT = DFS.shortened(DFS_STEPS)
 DFS_TAUGHT = replace(by_state("dfs", "long", **LONG), in_full=True)
 DFS_TWIN = by_hints("dfs", "long", **LONG)
 TOPOLOGICAL_SHORT, DIJKSTRA_SHORT, PRIM_SHORT = (
-    Population(task, seeds=3, snapshots=(), in_full=False).shortened(DFS_STEPS)
+    Population(task, seeds=3, snapshots=(), elsewhere=LARGER, in_full=False).shortened(DFS_STEPS)
     for task in ("topological_sort", "dijkstra", "mst_prim")
 )
 BFS_THREE = Population("bfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, suffix="three_steps")
@@ -32,13 +34,17 @@ BF_16_BOTH = Population("bellman_ford", "ablation_both", 4)
 BF_EDGE, BF_NO_EDGE = (
     Population("bellman_ford", preset, 4) for preset in ("edge_info", "edge_info_default")
 )
-BF_EDGE_MIXED = Population("bellman_ford", "edge_info_mixed", 4)
-BF_TAUGHT = Population("bellman_ford", "supervised", 3, {"use_edge_info": True}, "edge_info")
+BF_EDGE_MIXED = Population("bellman_ford", "edge_info_mixed", 4, elsewhere=LARGER)
+BF_TAUGHT = Population(
+    "bellman_ford", "supervised", 3, {"use_edge_info": True}, "edge_info", elsewhere=LARGER
+)
+BFS_CURRICULUM = Population("bfs", "curriculum", 4, elsewhere=LARGER)
+BF_CURRICULUM = Population("bellman_ford", "curriculum", 3, elsewhere=LARGER)
 BFS_NO_TRACES = Population("bfs", "trace_ablation")
 BF_NO_TRACES = Population("bellman_ford", "trace_ablation")
-BFS_SUPERVISED = Population("bfs", "supervised", 4)
+BFS_SUPERVISED = Population("bfs", "supervised", 4, elsewhere=LARGER)
 BFS_SUPERVISED_PARENT = Population(
-    "bfs", "supervised", 4, {"supervised_mechanism": "bfs_parent"}, "parent"
+    "bfs", "supervised", 4, {"supervised_mechanism": "bfs_parent"}, "parent", elsewhere=LARGER
 )
 BFS_SIMPLIFIED = Population("bfs", "ablation_simplified", 2)
 BFS_UNCLIPPED, BFS_BLUNT = (

@@ -12,9 +12,11 @@ from mechgap.experiments.replication.numbers import KeptGap, KeptNetwork
 from mechgap.experiments.replication.parts import made_of, mean_parts
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
+from mechgap.experiments.replication.sizes import mechanism_of, seen_elsewhere, shares_text
 from mechgap.experiments.replication.snapshots import kept_snapshots
+from mechgap.measures.elsewhere import name_of
 from mechgap.measures.internal import Parts
-from mechgap.measures.snapshot import MechanismSeen, Seen, Snapshot
+from mechgap.measures.snapshot import MechanismSeen, Seen, SeenRun, Snapshot
 from mechgap.report.measures import BASELINES, known
 
 COLUMNS = {
@@ -84,6 +86,8 @@ class ObjectivesTable(TableOfRows):
 
     baselines: bool = False
     """Whether each task's rows are followed by what they are to be held against."""
+    elsewhere: tuple[tuple[str, int], ...] = ()
+    """Kinds and sizes of other graphs, whose columns stand beside."""
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """Each population's measures, and whether they differ from those of its task's first."""
@@ -104,23 +108,47 @@ class ObjectivesTable(TableOfRows):
             cells = [_text(found.get(c), chances.get(f"{k} {c}")) for c in COLUMNS]
             if not found:
                 cells[0] = missing(row.population, results)
-            seeds = str(max((len(v) for v in found.values()), default=0))
+            seeds = max((len(v) for v in found.values()), default=0)
+            larger = self._elsewhere(row, results)
+            cells += [shares_text(seen, mechanism_of(row), seeds) for seen in larger.values()]
             parts = [each.parts for each in networks[k] if each.parts]
             steps = f"{row.population.recipe.train_steps:,}"
-            rows.append((row.label, *cells, made_of(parts), seeds, steps))
+            rows.append((row.label, *cells, made_of(parts), str(seeds), steps))
             spreads = {c: asdict(Spread.of(v)) for c, v in found.items() if v}
             about = {"row": row.label, "population": row.population.name}
-            data.append({**about, **spreads, "parts": mean_parts(parts) if parts else None})
+            seen = {name: [asdict(each) for each in of] for name, of in larger.items()}
+            data.append({**about, **spreads, **seen, "parts": mean_parts(parts) if parts else None})
             if self.baselines and tasks[k] not in tasks[k + 1 :]:
                 held = [r for r in self.rows if r.population.task == tasks[k]]
-                rows += _baseline_rows(held, results)
+                rows += self._baseline_rows(held, results)
         star = (
             "* differs from the task's first row (permutations of seeds, at 5 % after Holm's "
             "correction for this table)."
         )
-        head = ("", *COLUMNS.values(), "made of", "seeds", "steps")
+        others = [f"{kind}, {nodes} nodes (%)" for kind, nodes in self.elsewhere]
+        head = ("", *COLUMNS.values(), *others, "made of", "seeds", "steps")
         remarks = [f"{row.label}: {row.remark}." for row in self.rows if row.remark]
         return Rendered(name, self.caption, head, rows, [star, *remarks, *self.remarks], data)
+
+    def _elsewhere(self, row: Row, results: Path) -> dict[str, Sequence[SeenRun]]:
+        seen = seen_elsewhere(row.population, results)
+        return {name_of(*graphs): seen.get(name_of(*graphs), ()) for graphs in self.elsewhere}
+
+    def _baseline_rows(self, rows: Sequence[Row], results: Path) -> list[tuple[str, ...]]:
+        """What the first measured of some populations is to be held against."""
+        measured = [m for row in rows if (m := measures_of(results, row.population)) is not None]
+        task = rows[0].population.task
+        found = []
+        for name, baseline in (measured[0].baselines if measured else {}).items():
+            network = _Network.measured(baseline, measured[0].reference)
+            values = [network.columns[c] for c in COLUMNS]
+            cells = ["-" if isnan(value) else f"{100 * value:.2f}" for value in values]
+            label = f"{task}, {BASELINES[name]}"
+            cells += ["-"] * len(self.elsewhere)
+            found.append(
+                (label, *cells, made_of([network.parts] if network.parts else []), "-", "-")
+            )
+        return found
 
 
 def _networks(population: Population, results: Path) -> list[_Network]:
@@ -140,20 +168,6 @@ def _columns(networks: Sequence[_Network]) -> dict[str, list[float]]:
     if not networks:
         return {}
     return {c: [100 * v for v in known([n.columns[c] for n in networks])] for c in COLUMNS}
-
-
-def _baseline_rows(rows: Sequence[Row], results: Path) -> list[tuple[str, ...]]:
-    """What the first measured of some populations is to be held against."""
-    measured = [m for row in rows if (m := measures_of(results, row.population)) is not None]
-    task = rows[0].population.task
-    found = []
-    for name, baseline in (measured[0].baselines if measured else {}).items():
-        network = _Network.measured(baseline, measured[0].reference)
-        values = [network.columns[c] for c in COLUMNS]
-        cells = ["-" if isnan(value) else f"{100 * value:.2f}" for value in values]
-        label = f"{task}, {BASELINES[name]}"
-        found.append((label, *cells, made_of([network.parts] if network.parts else []), "-", "-"))
-    return found
 
 
 def _text(values: Sequence[float] | None, chance: float | None) -> str:

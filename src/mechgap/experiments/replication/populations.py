@@ -12,6 +12,9 @@ from mechgap.measures.snapshot import STEPS
 from mechgap.training.presets import PRESETS, make_recipe
 from mechgap.training.recipe import Recipe
 
+LARGER = (("er", 160), ("er-sparse", 160))
+"""Graphs that are ten times as large as the largest that most networks are trained on."""
+
 
 @dataclass(frozen=True)
 class Population:

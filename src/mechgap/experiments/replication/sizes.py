@@ -1,6 +1,5 @@
 """Tables of one task's populations on graphs of several kinds and sizes: does it carry over?"""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -28,21 +27,27 @@ class SizesTable(TableOfRows):
 
     lines: tuple[str, ...] = ()
     """Which rows are drawn, by their labels; all of them if none is named."""
+    largest: int = 64
+    """The largest graphs that are shown."""
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """Each population's mean over seeds."""
-        graphs = list(dict.fromkeys(g for p in self.populations for g in p.elsewhere))
+        known = dict.fromkeys(graphs for p in self.populations for graphs in p.elsewhere)
+        graphs = [(kind, nodes) for kind, nodes in known if nodes <= self.largest]
         rows, data = [], []
         for row in self.rows:
-            found = _seen(row.population, results)
+            found = seen_elsewhere(row.population, results)
             seeds = max((len(seen) for seen in found.values()), default=0)
-            cells = [_text(found.get(name_of(*each), ()), _beside(row)) for each in graphs]
+            cells = [
+                shares_text(found.get(name_of(*each), ()), mechanism_of(row), seeds)
+                for each in graphs
+            ]
             if not found:
                 cells[0] = missing(row.population, results)
             steps = f"{row.population.recipe.train_steps:,}"
             rows.append((row.label, *cells, str(seeds), steps))
             shares = {
-                name: [_shares(s, _beside(row)) for s in seen] for name, seen in found.items()
+                name: [_shares(s, mechanism_of(row)) for s in seen] for name, seen in found.items()
             }
             data.append({"row": row.label, "population": row.population.name, **shares})
         head = ("", *(f"{kind}, {nodes} nodes" for kind, nodes in graphs), "seeds", "steps")
@@ -53,15 +58,25 @@ class SizesTable(TableOfRows):
         """Whole graphs that are right against their size; None where there are no numbers yet."""
         lines: dict[str, dict[str, BySize]] = {}
         for row in (r for r in self.rows if not self.lines or r.label in self.lines):
-            for kind, by_size in _by_size(row.population, results).items():
+            for kind, by_size in self._by_size(row.population, results).items():
                 seeds = max(map(len, by_size.values()))
                 lines.setdefault(kind, {})[f"{row.label} ({seeds} seeds)"] = by_size
         return over_sizes({MEASURES["graph_accuracy"]: lines}) if lines else None
 
+    def _by_size(self, population: Population, results: Path) -> dict[str, dict[int, list[float]]]:
+        seen, shares = seen_elsewhere(population, results), dict[str, dict[int, list[float]]]()
+        for kind, nodes in population.elsewhere:
+            of_seeds = [each.graph_accuracy for each in seen.get(name_of(kind, nodes), ())]
+            if of_seeds and nodes <= self.largest:
+                shares.setdefault(kind, {})[nodes] = [share or 0.0 for share in of_seeds]
+        return shares
+
 
 @dataclass(frozen=True)
 class BreakingTable(TableOfRows):
-    """The largest graphs of every kind: agreement in each phase, and where runs go wrong."""
+    """Graphs of every kind and one size: agreement in each phase, and where runs go wrong."""
+
+    nodes: int = 64
 
     def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
         """Two rows a population, if there are two kinds; means over seeds."""
@@ -69,9 +84,9 @@ class BreakingTable(TableOfRows):
                 "of steps", "wrong then (%)", "seeds")  # fmt: skip
         rows, data = [], []
         for row in self.rows:
-            found = _seen(row.population, results)
-            largest = dict(sorted(row.population.elsewhere, key=lambda graphs: graphs[1]))
-            for graphs in itertools.starmap(name_of, largest.items()):
+            found = seen_elsewhere(row.population, results)
+            for kind in dict.fromkeys(kind for kind, _ in row.population.elsewhere):
+                graphs = name_of(kind, self.nodes)
                 known = [seen for seen in found.get(graphs, ()) if seen.by_phase]
                 broken = [seen.breaking for seen in known if seen.breaking is not None]
                 if not broken:
@@ -79,7 +94,7 @@ class BreakingTable(TableOfRows):
                     rows.append((row.label, graphs, told, *["-"] * 4, "0"))
                     data.append({"row": row.label, "graphs": graphs, "missing": told})
                     continue
-                numbers = _broken(known, broken, _beside(row))
+                numbers = _broken(known, broken, mechanism_of(row))
                 rows.append((row.label, graphs, *_broken_cells(numbers), str(len(known))))
                 data.append({"row": row.label, "graphs": graphs, **numbers})
         return Rendered(name, self.caption, head, rows, self.remarks, data)
@@ -110,22 +125,14 @@ def _broken_cells(numbers: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _by_size(population: Population, results: Path) -> dict[str, dict[int, list[float]]]:
-    seen, shares = _seen(population, results), dict[str, dict[int, list[float]]]()
-    for kind, nodes in population.elsewhere:
-        of_seeds = [each.graph_accuracy for each in seen.get(name_of(kind, nodes), ())]
-        if of_seeds:
-            shares.setdefault(kind, {})[nodes] = [share or 0.0 for share in of_seeds]
-    return shares
-
-
-def _seen(population: Population, results: Path) -> Mapping[str, Sequence[SeenRun]]:
+def seen_elsewhere(population: Population, results: Path) -> Mapping[str, Sequence[SeenRun]]:
+    """What the seeds of a population do on other graphs, by their name."""
     numbers = load_numbers(results, population.name)
     elsewhere = {} if numbers is None else numbers.elsewhere
     return {name: list(seeds.values()) for name, seeds in elsewhere.items()}
 
 
-def _beside(row: Row) -> str:
+def mechanism_of(row: Row) -> str:
     """The mechanism that taught, or the task's first."""
     recipe = row.population.recipe
     return (recipe.mechanism or recipe.mechanisms[0]).name
@@ -140,8 +147,9 @@ def _shares(seen: Seen, mechanism: str) -> dict[str, float]:
     }
 
 
-def _text(seen: Sequence[Seen], mechanism: str) -> str:
-    """Outputs / graphs that are right / agreement, in percent."""
+def shares_text(seen: Sequence[Seen], mechanism: str, seeds: int) -> str:
+    """Outputs / graphs that are right / agreement, in percent; of how many, if not of all seeds."""
     rows = [_shares(each, mechanism).values() for each in seen]
     columns = zip(*rows, strict=True)
-    return " / ".join(f"{100 * mean(column):.1f}" for column in columns) or "-"
+    told = " / ".join(f"{100 * mean(column):.1f}" for column in columns) or "-"
+    return told if len(seen) in (0, seeds) else f"{told} ({len(seen)})"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from mechgap.experiments.replication.populations import Population
+from mechgap.experiments.replication.populations import LARGER, Population
 
 SEEDS = 3
 STEPS = 8_000
@@ -93,6 +93,6 @@ def _population(task: str, suffix: str, overrides: Mapping[str, Any]) -> Populat
         {**length, **lessons.shape, **overrides},
         suffix,
         snapshots=(),
-        elsewhere=tuple((kind, nodes) for kind in _KINDS for nodes in lessons.sizes),
+        elsewhere=(*((kind, nodes) for kind in _KINDS for nodes in lessons.sizes), *LARGER),
         in_full=False,
     )
