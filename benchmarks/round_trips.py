@@ -339,4 +339,4 @@ def _decided(feature: Feature, raw: Any) -> np.ndarray:
 def _unlike(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """In which steps of which graphs two predictions differ."""
     far = np.abs(one - other) > _CLOSE
-    return np.any(far.reshape(*far.shape[:2], -1), axis=-1)
+    return np.any(far, axis=tuple(range(2, far.ndim)))

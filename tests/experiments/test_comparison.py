@@ -1,5 +1,7 @@
 """The statistics of the replication, beside SciPy's and statsmodels' own."""
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,11 @@ from mechgap.experiments.replication.comparison import (
     holm,
     permutation_p,
     rank_p,
+)
+from mechgap.experiments.replication.power import (
+    seeds_to_agree,
+    seeds_to_agree_on_effect,
+    seeds_to_see,
 )
 
 stats: Any = scipy_stats
@@ -139,3 +146,52 @@ def test_holm_is_statsmodels_s():
     found = holm({str(k): float(p) for k, p in enumerate(p_values)})
     theirs = np.asarray(multipletests(p_values, method="holm")[1])
     assert [found[str(k)] for k in range(31)] == pytest.approx(theirs.tolist())
+
+
+CASES = 4000
+
+
+def test_so_many_seeds_of_the_papers_population_are_called_equivalent_in_four_of_five_cases():
+    paper = Spread(98.3, 0.97, None, 128)
+    seeds = seeds_to_agree(paper)
+    assert seeds is not None
+    drawn = np.random.default_rng(0)
+
+    def share(n: int) -> float:
+        """Both the paper's seeds and ours are drawn, as they were."""
+        told = []
+        for _ in range(CASES):
+            theirs, ours = drawn.normal(0, 1, paper.seeds), drawn.normal(0, 1, n)
+            compared = compare(Spread.of(ours.tolist()), Spread.of(theirs.tolist()))
+            assert compared is not None
+            told.append(abs(compared.difference) < 1 and compared.equivalence_p < 0.05)
+        return float(np.mean(told))
+
+    assert share(seeds) > 0.77
+    assert share(seeds - 3) < 0.77
+
+
+def test_so_many_seeds_see_an_effect_in_four_of_five_cases():
+    without, changed = Spread(98.3, 0.97, None, 128), Spread(98.74, 0.6, None, 128)
+    seeds = seeds_to_see(without, changed)
+    assert seeds is not None
+    drawn = np.random.default_rng(1)
+    a = drawn.normal(98.3, 0.97, (CASES, seeds))
+    b = drawn.normal(98.74, 0.6, (CASES, seeds))
+    p = stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue
+    assert np.mean(p < 0.05) == pytest.approx(0.8, abs=0.03)
+
+
+def test_equal_deviations_need_what_statsmodels_says():
+    without, changed = Spread(50.0, 2.0, None, 128), Spread(51.3, 2.0, None, 128)
+    asked = TTestIndPower().solve_power(effect_size=1.3 / 2.0, power=0.8, alpha=0.05)
+    assert seeds_to_see(without, changed) == math.ceil(asked)
+
+
+def test_an_effect_that_is_hardly_known_cannot_be_agreed_with():
+    without, changed = Spread(98.3, 0.97, None, 128), Spread(98.74, 0.98, None, 128)
+    assert seeds_to_agree_on_effect(without, changed) is None
+    assert seeds_to_see(without, replace(changed, mean=98.3)) is None
+    clear = seeds_to_agree_on_effect(Spread(90.0, 1.0, None, 128), Spread(95.0, 1.0, None, 128))
+    assert clear is not None
+    assert clear < 10

@@ -23,6 +23,7 @@ from mechgap.experiments.replication.kinds import (
 from mechgap.experiments.replication.numbers import load_numbers
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.rendering import Rendered
+from mechgap.report.measures import known
 from mechgap.report.paper import paper_number
 
 
@@ -139,9 +140,8 @@ def _compared(population: Population, results: Path) -> _Compared:
         return _Compared(population, paper, None, None, None, None, 0, None, None, ())
     values = [100 * a for a in numbers.accuracy]
     ours, last = Spread.of(values), Spread.of([100 * a for a in numbers.accuracy_last])
-    whole = (
-        [100 * seed.graph_accuracy for seed in numbers.measures.seeds] if numbers.measures else []
-    )
+    measured = numbers.measures.seeds if numbers.measures else ()
+    whole = [100 * value for value in known([seed.graph_accuracy for seed in measured])]
     graphs = Spread.of(whole) if whole else None
     as_long = population.recipe == population.full_recipe
     rank, above = None, 0

@@ -84,6 +84,8 @@ def status_of(
 def table_state(states: Iterable[str]) -> str:
     """The state of what needs several populations."""
     found = set(states)
+    if not found:  # it needs none
+        return "done"
     if "running" in found:
         return "running"
     if len(found) == 1:
