@@ -6,17 +6,14 @@ Nothing in these tables is typed by hand; a test checks that pages and results a
 """
 
 import json
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
-from mechgap.experiments.replication.judging import Judge
+import teaching_tables as teaching
 from mechgap.experiments.replication.parts import made_of
-from mechgap.experiments.replication.tables import TABLES as REPLICATION
+from shown import PROJECT, markdown, percent, replication, results
 
-PROJECT = Path(__file__).parent.parent
 PROGRAMS = PROJECT / "docs" / "programs.md"
 BEYOND = PROJECT / "docs" / "beyond.md"
 LANDSCAPE = PROJECT / "docs" / "landscape.md"
@@ -27,11 +24,6 @@ MEASURES = PROJECT / "docs" / "measures.md"
 LARGE = PROJECT / "docs" / "large.md"
 README = PROJECT / "README.md"
 COMING_FROM = PROJECT / "docs" / "coming-from.md"
-
-
-def results(name: str) -> dict[str, Any]:
-    """The numbers that one benchmark wrote."""
-    return json.loads((PROJECT / "benchmarks" / "results" / f"{name}.json").read_text())
 
 
 def against_dm_clrs() -> str:
@@ -224,123 +216,17 @@ def gaps() -> str:
         gap = [row["gaps"].get(reference, {}) for row in seeds]
         chance = measures["baselines"]["uniform"]["gaps"].get(reference, {})
         cells = (
-            _percent([row["accuracy"] for row in seeds]),
-            _percent([row["graph_accuracy"] for row in seeds]),
-            _percent([g.get("agreement") for g in gap]),
-            _percent([chance.get("agreement")]),
-            _percent([g.get("misplaced") for g in gap]),
-            _percent([row["causal"] and row["causal"]["tempered"]["hardened"] for row in seeds]),
-            _percent([g.get("tv") for g in gap]),
+            percent([row["accuracy"] for row in seeds]),
+            percent([row["graph_accuracy"] for row in seeds]),
+            percent([g.get("agreement") for g in gap]),
+            percent([chance.get("agreement")]),
+            percent([g.get("misplaced") for g in gap]),
+            percent([row["causal"] and row["causal"]["tempered"]["hardened"] for row in seeds]),
+            percent([g.get("tv") for g in gap]),
             made_of([g["parts"] for g in gap if "parts" in g]),
         )
         rows.append(f"| {label} | {' | '.join(cells)} | {len(seeds)} × {recipe['train_steps']:,} |")
     return "\n".join(rows) + "\n"
-
-
-def _percent(values: Sequence[float | None]) -> str:
-    """The mean with two digits: 99.95 % must not read as 100."""
-    known = [100 * v for v in values if v is not None]
-    return f"{mean(known):.2f} %" if known else "-"
-
-
-def taught() -> str:
-    """How far depth-first search is learned: on the official test graphs and on new ones."""
-    shown = {
-        "the paper's recipe": "dfs",
-        "windows, hints alone": "dfs_windows_long",
-        "windows, taught attention and signals": "dfs_windows_taught_long",
-        "fewer steps: hints alone": "dfs_windows",
-        "fewer steps: attention": "dfs_windows_attention",
-        "fewer steps: attention and signals": "dfs_windows_taught",
-        "the same, by `dfs`": "dfs_windows_taught_dfs",
-        "the same, with Adam": "dfs_windows_taught_adam",
-        "the same, on dense graphs alone": "dfs_windows_taught_er",
-        "the same, without the worst node": "dfs_windows_taught_means",
-        "the same, for the first 2,000 steps": "dfs_windows_taught_until_2000",
-        "the same, for the first 4,000 steps": "dfs_windows_taught_until_4000",
-        "the same, from step 4,000": "dfs_windows_taught_from_4000",
-        "the same, forcing falls to 0": "dfs_windows_taught_annealed",
-        "the same, noise on what is carried": "dfs_windows_taught_noise",
-        "the same, attention of active nodes alone": "dfs_windows_taught_active",
-        "the same, `v` counts": "dfs_windows_taught_with_v",
-        "the same, `d` and `f` do not": "dfs_windows_taught_without_d_f",
-        "the same, hidden size 128": "dfs_windows_taught_wide",
-    }
-    sets = [f"{kind}-{nodes}" for kind in ("er", "er-sparse") for nodes in (16, 32, 64)]
-    rows = [
-        "| output accuracy (graph accuracy) | official test | "
-        f"{' | '.join(sets)} | seeds × steps |",
-        "|---" * (3 + len(sets)) + "|",
-    ]
-    for label, name in shown.items():
-        path = PROJECT / "results" / f"{name}.json"
-        if not path.exists():
-            continue
-        kept = json.loads(path.read_text())
-        cells = [_percent(kept["accuracy"])]
-        for each in sets:
-            seen = kept.get("elsewhere", {}).get(each, {}).values()
-            outputs, graphs = (
-                _percent([s[key] for s in seen]) for key in ("accuracy", "graph_accuracy")
-            )
-            cells.append(f"{outputs} ({graphs})" if seen else "-")
-        size = f"{len(kept['seed'])} × {kept['recipe']['train_steps']:,}"
-        rows.append(f"| {label} | {' | '.join(cells)} | {size} |")
-    return "\n".join(rows) + "\n"
-
-
-def in_equal_time() -> str:
-    """How far depth-first search comes in dm-clrs and here, in equal CPU time."""
-    found = results("teaching")
-    sets = [name for name in next(iter(found["sides"].values())) if name.startswith("er")]
-    rows = [
-        f"| {found['cpu_seconds']:.0f} s of one core | compiling before | steps | steps per second"
-        f" | {' | '.join(sets)} |",
-        "|---" * (4 + len(sets)) + "|",
-    ]
-    for side, told in found["sides"].items():
-        rate = told["steps"] / told["seconds"]
-        cells = [f"{told['compiling']:.0f} s", f"{told['steps']:,}", f"{rate:.1f}"]
-        cells += [f"{100 * told[name]:.1f} %" for name in sets]
-        rows.append(f"| {side} | {' | '.join(cells)} |")
-    return "\n".join(rows) + "\n"
-
-
-def taught_dfs() -> str:
-    """What teaching did to depth-first search, in a sentence."""
-
-    def scores(name: str) -> list[float]:
-        return json.loads((PROJECT / "results" / f"{name}.json").read_text())["accuracy"]
-
-    best, alone = scores("dfs_windows_taught_long"), scores("dfs_windows_long")
-    return (
-        "Taught its program's attention and state on graphs of at most 32 nodes, the same network "
-        f"learns depth-first search: {_percent(best)} of the official test graphs' outputs "
-        f"({100 * max(best):.2f} % in the best of {len(best)} seeds; trained in the same way by "
-        f"hints alone {_percent(alone)}, {len(alone)} seeds; paper 12.74 %). "
-        "See [teaching](docs/teaching.md).\n"
-    )
-
-
-def taught_bellman_ford() -> str:
-    """What teaching did to Bellman-Ford, in a few sentences."""
-
-    def kept(name: str) -> Any:
-        return json.loads((PROJECT / "results" / f"{name}.json").read_text())
-
-    alone, name = kept("bellman_ford_edge_info_mixed"), "bellman_ford"
-    found = kept("bellman_ford_supervised_edge_info")
-    seeds = found["measures"]["seeds"]
-    forced = [row["causal"]["mechanisms"][name]["exact"] for row in seeds]
-    return (
-        f"Bellman-Ford with edge information, taught whom to attend to ({len(seeds)} seeds, "
-        f"{found['recipe']['train_steps']:,} steps), has {_percent(found['accuracy'])} of outputs; "
-        f"with edge information alone it has {_percent(alone['accuracy'])} "
-        f"({len(alone['accuracy'])} seeds). Its attention is the program's in "
-        f"{_percent([row['gaps'][name]['agreement'] for row in seeds])} of updated nodes, where "
-        f"{_percent([row['gaps'][name]['misplaced'] for row in seeds])} of attention is misplaced. "
-        f"Made to attend exactly, the same networks have {_percent(forced)}.\n"
-    )
 
 
 def decompiled() -> str:
@@ -495,11 +381,8 @@ def on_many_machines() -> str:
 
 def of_replication(name: str) -> str:
     """A table of the replication, without the rows that have no numbers yet."""
-    kept = PROJECT / "results"
-    table = REPLICATION[name].rendered(name, kept, Judge.of(REPLICATION.values(), kept))
-    measured = [row for row in table.rows if "-" not in row[2:4]]
-    head = "\n".join(["| " + " | ".join(table.head) + " |", "|---" * len(table.head) + "|"])
-    return "\n".join([head, *("| " + " | ".join(row) + " |" for row in measured), ""])
+    table = replication(name)
+    return markdown(table.head, [row for row in table.rows if "-" not in row[2:4]])
 
 
 TABLES = {
@@ -515,10 +398,12 @@ TABLES = {
     (DECOMPILING, "decompiled-population"): decompiled_population,
     (DECOMPILING, "two-stories"): two_stories,
     (DECOMPILING, "channels"): partial(of_replication, "channels"),
-    (TEACHING, "teaching"): taught,
-    (TEACHING, "equal-time"): in_equal_time,
-    (TEACHING, "bellman-ford"): taught_bellman_ford,
-    (README, "taught"): taught_dfs,
+    (TEACHING, "teaching"): teaching.taught,
+    (TEACHING, "larger"): teaching.on_larger_graphs,
+    (TEACHING, "queue-order"): teaching.queue_order,
+    (TEACHING, "equal-time"): teaching.in_equal_time,
+    (TEACHING, "bellman-ford"): teaching.taught_bellman_ford,
+    (README, "taught"): teaching.taught_dfs,
     (README, "gaps"): gaps,
     (LANDSCAPE, "speed"): landscape,
     (README, "gap"): main_job,

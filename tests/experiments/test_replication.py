@@ -218,7 +218,8 @@ def test_tables_in_every_format(measured, name):
     with_numbers, without = (shown_table(name, measured / f) for f in ("results", "nothing"))
     # Landscapes have files of their own, and so has what was seen along training.
     elsewhere = {"landscapes", "along", "along_test", "checkpoints", "sentences"}
-    uses_it = BFS in TABLES[name].populations and name not in elsewhere
+    # How many seeds are needed stands beside how many there are, and nothing is trained for it.
+    uses_it = name == "power" or (BFS in TABLES[name].populations and name not in elsewhere)
     for write in FORMATS.values():
         assert (write(with_numbers) != write(without)) == uses_it
     assert len(json.loads(FORMATS["json"](with_numbers))["rows"]) == len(with_numbers.data)
@@ -475,6 +476,27 @@ def test_numbers_of_another_recipe_are_not_joined(measured):
     new = replace(kept, seed=(7,), recipe=replace(kept.recipe, train_steps=1))
     with pytest.raises(InvalidInput, match="another recipe \\(it differs in train_steps\\)"):
         joined(kept, new)
+
+
+def test_baselines_keep_what_was_asked_before():
+    """Further seeds that are measured without `--causal` do not take it from the baselines."""
+    kept = load_numbers(RESULTS, "bellman_ford")
+    assert kept is not None
+    assert kept.measures is not None
+    plainly = {
+        name: replace(row, interchange={}, channels=None, external=0.5)
+        for name, row in kept.measures.baselines.items()
+    }
+    seed = replace(kept.measures.seeds[0], seed=1000, interchange={})
+    measures = replace(kept.measures, seeds=(seed,), baselines=plainly)
+    columns = {name: getattr(kept, name)[:1] for name in ("accuracy", "accuracy_last", "best_step")}
+    both = joined(kept, replace(kept, seed=(1000,), measures=measures, **columns)).measures
+    assert both is not None
+    for name, before in kept.measures.baselines.items():
+        now = both.baselines[name]
+        assert (now.interchange, now.channels) == (before.interchange, before.channels)
+        assert now.external == 0.5
+    assert both.baselines["compiled"].interchange
 
 
 @pytest.mark.slow

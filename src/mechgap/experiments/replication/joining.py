@@ -8,7 +8,13 @@ from dataclasses import fields, replace
 from typing import Any
 
 from mechgap.errors import InvalidInput
-from mechgap.experiments.replication.numbers import KeptMeasures, KeptSeed, Made, Numbers
+from mechgap.experiments.replication.numbers import (
+    KeptMeasures,
+    KeptNetwork,
+    KeptSeed,
+    Made,
+    Numbers,
+)
 from mechgap.experiments.replication.populations import Population
 from mechgap.experiments.replication.snapshots import Prints, solutions_of
 from mechgap.measures.correlation import correlations
@@ -61,7 +67,21 @@ def _measures(kept: KeptMeasures | None, new: KeptMeasures | None) -> KeptMeasur
         {name: [_of(row, name, "agreement") for row in rows] for name in names},
         {name: [_of(row, name, "tv") for row in rows] for name in names},
     )
-    return replace(new, seeds=tuple(rows), correlation=found)
+    baselines = {
+        name: _richer(row, kept.baselines.get(name)) for name, row in new.baselines.items()
+    }
+    return replace(new, seeds=tuple(rows), baselines=baselines, correlation=found)
+
+
+def _richer(new: KeptNetwork, kept: KeptNetwork | None) -> KeptNetwork:
+    """A baseline with what was asked for when it was measured before, and not this time."""
+    if kept is None:
+        return new
+    return replace(
+        new,
+        interchange=new.interchange or kept.interchange,
+        channels=new.channels or kept.channels,
+    )
 
 
 def _of(row: KeptSeed, mechanism: str, measure: str) -> float:
