@@ -17,10 +17,12 @@ DFS = Population("dfs", seeds=2, elsewhere=LARGER)
 DFS_SHORT = DFS.shortened(DFS_STEPS)
 DFS_TAUGHT = replace(by_state("dfs", "long", **LONG), in_full=True)
 DFS_TWIN = by_hints("dfs", "long", **LONG)
-TOPOLOGICAL_SHORT, DIJKSTRA_SHORT, PRIM_SHORT = (
+TOPOLOGICAL_SHORT, _DIJKSTRA_SHORT, PRIM_SHORT = (
     Population(task, seeds=3, snapshots=(), elsewhere=LARGER, in_full=False).shortened(DFS_STEPS)
     for task in ("topological_sort", "dijkstra", "mst_prim")
 )
+DIJKSTRA_SHORT = replace(_DIJKSTRA_SHORT, in_full=True)
+"""What its attention carries is asked, too."""
 BFS_THREE = Population("bfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, suffix="three_steps")
 DFS_THREE = Population(
     "dfs", seeds=2, overrides={"nb_msg_passing_steps": 3}, suffix="three_steps"

@@ -155,12 +155,13 @@ def _networks(population: Population, results: Path) -> list[_Network]:
     """A population's networks, beside the program that taught them or the one that compiles."""
     measures = measures_of(results, population)
     teacher = population.recipe.mechanism
+    beside = (teacher or population.recipe.mechanisms[0]).name
+    looked_at = [s for s in kept_snapshots(results, population.name) if s.which == "best"]
+    found = {each.seed: _Network.seen(each, beside) for each in looked_at}
     if measures is not None:
         beside = teacher.name if teacher else measures.reference
-        return [_Network.measured(row, beside) for row in measures.seeds]
-    beside = (teacher or population.recipe.mechanisms[0]).name
-    snapshots = kept_snapshots(results, population.name)
-    return [_Network.seen(each, beside) for each in snapshots if each.which == "best"]
+        found |= {row.seed: _Network.measured(row, beside) for row in measures.seeds}
+    return list(found.values())
 
 
 def _columns(networks: Sequence[_Network]) -> dict[str, list[float]]:
