@@ -31,6 +31,8 @@ from mechgap.programs.expressions import (
 
 RANKS = 6
 """How many flags a choice may try one after the other."""
+_SINGLE = (Kind.BOOL, Kind.POINTER, Kind.FLOAT)
+"""Kinds of state that are one value at every node."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,9 @@ def updates_of(scenes: Scenes, rules: Sequence[Rule]) -> tuple[Updates, bool]:
         rules: Of the phases.
     """
     components = tuple(dict.fromkeys(scenes.words.hints.values()))
+    if not scenes.told.any():  # no trace has a second step: all that is known is that all stays
+        stay = {c: Name(Side.SELF, c.name) for c in components if c.kind in _SINGLE}
+        return {c: stay.get(c) for c in components}, False
     rows = Rows.of(scenes)
     selecting = _selecting(scenes, rules, components)
     if selecting is not None:
@@ -107,9 +112,8 @@ def _selecting(
     scenes: Scenes, rules: Sequence[Rule], components: Sequence[Component]
 ) -> Bool[np.ndarray, "scenes nodes"] | None:
     """Who selects somebody, if a program of one phase can say that all others stay as they are."""
-    updated = (Kind.BOOL, Kind.POINTER, Kind.FLOAT)
     simple = len(rules) == 1 and isinstance(rules[0].otherwise, Names)
-    if not simple or any(c.kind not in updated for c in components):
+    if not simple or any(c.kind not in _SINGLE for c in components):
         return None
     selecting = np.any(rules[0].eligible(scenes), axis=-1)
     idle = ~selecting & scenes.told[:, None]
