@@ -130,11 +130,13 @@ def shares(found: Found) -> list[Share]:
     said = [row for row in found.random if not row.lacks]
     exact = [row for row in said if row.failed is not None or row.network_is_program == 1.0]
     busy = [row.recovered for row in said if row.active]
+    moving = [row.recovered for row in said if not row.idle]
     told = "random: recovered where words suffice"
     lines += [
         _share(told, [r.recovered for r in said], BARS["words suffice"]),
         _share(f"{told} and the network is the program", [r.recovered for r in exact]),
         _share(f"{told} and anybody selects another", busy),
+        _share(f"{told} and any state changes", moving),
         _share("compiled again", [row.refused is None for row in found.recompiled]),
     ]
     alike = [not row.unlike for row in found.recompiled if row.refused is None and row.graphs]

@@ -67,6 +67,8 @@ class RoundTrip:
     that rules were found on: where two values tie it may be another."""
     active: float = 0.0
     """Share of these rows in which the program selects another node than the receiver itself."""
+    idle: bool = False
+    """Whether no state ever changes: then nothing but the rule itself is there to be found."""
     compared: Mapping[int, Compared] = field(default_factory=dict)
     """By number of nodes."""
     to_the_letter: bool = False
@@ -195,6 +197,7 @@ def round_trip(
         lacks=lacking(program),
         network_is_program=alike,
         active=active,
+        idle=int(given.fit.lengths.max()) == 1,
     )
     try:
         timed = timed_decompile(compiled.network, given)
