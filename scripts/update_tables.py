@@ -379,6 +379,21 @@ def on_many_machines() -> str:
     return "\n".join([*lines, ""])
 
 
+def round_trips() -> str:
+    """How often a hidden program comes back, and how often one is claimed that is not there."""
+
+    def text(number: float | None, unit: str) -> str:
+        return "-" if number is None else f"{number:.1f} s" if unit == "s" else f"{number:.1%}"
+
+    rows = []
+    for share in results("decompile")["shares"]:
+        unit = "s" if "seconds" in share["what"] else "%"
+        sign = "" if share["bar"] is None else "at most " if share["at_most"] else "at least "
+        bar = sign + text(share["bar"], unit)
+        rows.append([share["what"], text(share["value"], unit), str(share["of"]), bar])
+    return markdown(["", "", "of", "bar"], rows)
+
+
 def of_replication(name: str) -> str:
     """A table of the replication, without the rows that have no numbers yet."""
     table = replication(name)
@@ -397,6 +412,7 @@ TABLES = {
     (DECOMPILING, "decompiled"): decompiled,
     (DECOMPILING, "decompiled-population"): decompiled_population,
     (DECOMPILING, "two-stories"): two_stories,
+    (DECOMPILING, "round-trips"): round_trips,
     (DECOMPILING, "channels"): partial(of_replication, "channels"),
     (TEACHING, "teaching"): teaching.taught,
     (TEACHING, "larger"): teaching.on_larger_graphs,
