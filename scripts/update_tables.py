@@ -22,6 +22,7 @@ DECOMPILING = PROJECT / "docs" / "decompiling.md"
 TRAINING = PROJECT / "docs" / "training.md"
 MEASURES = PROJECT / "docs" / "measures.md"
 LARGE = PROJECT / "docs" / "large.md"
+NEWCOMER = PROJECT / "docs" / "newcomer.md"
 README = PROJECT / "README.md"
 COMING_FROM = PROJECT / "docs" / "coming-from.md"
 
@@ -379,6 +380,19 @@ def on_many_machines() -> str:
     return "\n".join([*lines, ""])
 
 
+def newcomer() -> str:
+    """How long a newcomer takes."""
+    found = results("newcomer")
+    steps = {"install": "`pip install .`", "doctor": "`mechgap doctor`",
+             "compile": "`mechgap compile`", "verify": "`mechgap verify`", "gap": "`mechgap gap`",
+             "decompile": "`mechgap decompile`", "report": "`mechgap report`"}  # fmt: skip
+    rows = [[said, f"{found['seconds'][name]:.0f} s"] for name, said in steps.items()]
+    total = sum(found["seconds"].values())
+    cores = found["machine"]["cores"]
+    rows.append([f"all, with clone and environment, on {cores} cores", f"{total / 60:.1f} min"])
+    return markdown(["step", "takes"], rows)
+
+
 def round_trips() -> str:
     """How often a hidden program comes back, and how often one is claimed that is not there."""
 
@@ -413,6 +427,7 @@ TABLES = {
     (DECOMPILING, "decompiled-population"): decompiled_population,
     (DECOMPILING, "two-stories"): two_stories,
     (DECOMPILING, "round-trips"): round_trips,
+    (NEWCOMER, "newcomer"): newcomer,
     (DECOMPILING, "channels"): partial(of_replication, "channels"),
     (TEACHING, "teaching"): teaching.taught,
     (TEACHING, "larger"): teaching.on_larger_graphs,

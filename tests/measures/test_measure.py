@@ -52,12 +52,14 @@ def test_a_run_is_measured(folder, capsys):
             assert gap.paper == pytest.approx(gap.l1 / 6, rel=1e-5)
             parts = sum(sum(kinds.values()) for kinds in gap.parts.values())
             assert parts == pytest.approx(gap.tv, rel=1e-5)
+    assert results.baselines["compiled"].from_own_state["bfs"].agreement == 1
     with Store.reading(folder) as store:
         rows = {row.seed: row for row in store.seeds()}
     for seed, network in results.seeds.items():
         assert network.accuracy == pytest.approx(rows[seed].test_of_best, abs=1e-6)
         assert network.causal is not None
         assert network.deep is not None
+        assert set(network.from_own_state) == {"bfs", "bfs_parent"}
         assert network.causal.own == pytest.approx(network.accuracy, abs=1e-6)
         gaps = network.gaps["test"]
         assert network.nearest is not None

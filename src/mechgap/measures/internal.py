@@ -33,7 +33,7 @@ node that is no neighbour; what it attends there is a difference like any other,
 told as `off_graph`. Numbers are means over a graph's rows, then over graphs that have any.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -352,6 +352,14 @@ def by_step(rows: Rows, counted: Counted) -> Float[Array, "time"]:
 def mean(rows: Rows, counted: Counted) -> Float[Array, ""]:
     """The mean over a sample's counted rows, then over samples that have any."""
     return jnp.nanmean(by_sample(rows, counted))
+
+
+def mean_of_graphs(blocks: Sequence[Any]) -> np.ndarray:
+    """The mean over the graphs of some blocks that have a number; NaN where none has."""
+    whole = np.concatenate(blocks).astype(float)
+    known = np.isfinite(whole)
+    total, count = np.where(known, whole, 0).sum(0), known.sum(0)
+    return np.where(count > 0, total / np.maximum(1, count), np.nan)
 
 
 def _ratio(rows: Rows, counted: Counted, axes: tuple[int, ...]) -> Array:

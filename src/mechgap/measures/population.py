@@ -28,6 +28,7 @@ from mechgap.measures.external import External, Margins, external
 from mechgap.measures.failing import failing
 from mechgap.measures.foiled import Foiled, foiled_hints
 from mechgap.measures.internal import internal_gap
+from mechgap.measures.own_state import from_own_state
 from mechgap.measures.probes import probes
 from mechgap.measures.reference import compile_reference
 from mechgap.measures.results import MeasuredOn, NetworkMeasures, Results
@@ -112,9 +113,9 @@ class Measuring:
         its attention is put into the compiled one. Attention is not forced on untrained ones.
         """
         name, network = subject.name, subject.network
-        of_run = isinstance(name, int)
+        of_run, is_exact = isinstance(name, int), name == "compiled"
         if of_run:
-            _check_shape(name, network, self.recipe)
+            _check_shape(int(name), network, self.recipe)
         test = self.data["test"]
         trace = run(network, test.batch)
         runs = {
@@ -138,9 +139,10 @@ class Measuring:
             gaps=gaps,
             traces=_traces(network, self.traced, self.margins, trace),
             breaking=breaking_of(network, test, trace),
+            from_own_state=from_own_state(network, test, trace) if is_exact or of_run else {},
             failing=failing(test, nearest, trace) if of_run and nearest is not None else None,
             deep=self.observer.see(network, trace.attention).deep,
-            causal=causal(network, test, self.foiled) if of_run or name == "compiled" else None,
+            causal=causal(network, test, self.foiled) if of_run or is_exact else None,
             channels=channels(network, test),
             compiled_with_its_attention=with_ours,
             probes=probes(self.data["long"].batch, runs["long"]),

@@ -25,6 +25,7 @@ from mechgap.measures.external import External
 from mechgap.measures.failing import Failing
 from mechgap.measures.interchange.measure import Interchange
 from mechgap.measures.internal import Gap
+from mechgap.measures.own_state import FromOwnState
 from mechgap.measures.probes import Probe
 from mechgap.measures.snapshot import Seen
 from mechgap.measures.solutions import Solutions
@@ -58,6 +59,9 @@ class NetworkMeasures:
     """External measure on train, validation and test; empty without hints."""
     breaking: Breaking | None = None
     """Where runs over the test graphs first go wrong; None without hints."""
+    from_own_state: Mapping[str, FromOwnState] = field(default_factory=dict)
+    """By mechanism, attention beside what that would select from where the network is; of learned
+    and compiled networks that predict hints, on the test graphs. Empty in older files."""
     failing: Failing | None = None
     """Why its outputs on the test graphs are wrong, beside the mechanism that it is nearest to."""
     deep: Seen | None = None

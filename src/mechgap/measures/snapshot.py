@@ -29,7 +29,9 @@ from mechgap.measures.internal import (
     compared_steps,
     headline_by_sample,
     internal_gap,
+    mean_of_graphs,
 )
+from mechgap.measures.own_state import FromOwnState, headline_from_own_state
 from mechgap.network.network import Network, unroll
 from mechgap.network.trace import run
 from mechgap.tasks.batch import Batch
@@ -82,6 +84,9 @@ class SeenRun(Seen):
     """Agreement in each phase of every mechanism. Empty in older numbers."""
     breaking: Breaking | None = None
     """None where no hint is predicted, and in older numbers."""
+    from_own_state: Mapping[str, FromOwnState] = field(default_factory=dict)
+    """By mechanism; see `measures.own_state`. Empty where no hint is predicted, where networks ran
+    on lists of edges, and in older numbers."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +168,8 @@ class SeenBlock(NamedTuple):
     graphs: _Graphs
     mechanisms: tuple[str, ...]
     runs: Runs | None
+    from_own_state: tuple[Headline, ...]
+    """By mechanism; none where no hint is predicted."""
 
 
 def see_on(network: Network, data: Data) -> SeenRun:
@@ -170,27 +177,31 @@ def see_on(network: Network, data: Data) -> SeenRun:
     return seen_together([see_block(network, data)])
 
 
-def see_block(network: Network, data: Data) -> SeenBlock:
-    """The same, of every graph."""
+def see_block(network: Network, data: Data, *, own_state: bool = True) -> SeenBlock:
+    """The same, of every graph; also from the network's own state, which takes longest."""
     trace = run(network, data.batch)
     steps = tuple(compared_steps(trace.attention, truth, data) for truth in data.truths)
     graphs = jax.tree.map(np.asarray, _graphs(network, data, steps))
     names = tuple(truth.mechanism for truth in data.truths)
-    return SeenBlock(graphs, names, runs_of(network, data, trace))
+    truths = data.truths if own_state and network.config.decodes_hints else ()
+    own = (headline_from_own_state(data, t, trace) for t in truths)
+    return SeenBlock(graphs, names, runs_of(network, data, trace), tuple(own))
 
 
 def seen_together(blocks: Sequence[SeenBlock]) -> SeenRun:
     """The numbers of a network on the graphs of one or several blocks."""
     names = blocks[0].mechanisms
     each = zip(names, zip(*(b.graphs.mechanisms for b in blocks), strict=True), strict=True)
+    own = zip(names, zip(*(b.from_own_state for b in blocks), strict=True), strict=False)
     runs = [block.runs for block in blocks if block.runs is not None]
     return SeenRun(
         **vars(_seen([block.graphs for block in blocks], names)),
         by_phase={
-            name: tuple(_mean_of_graphs([h.by_phase for h in headlines]).tolist())
+            name: tuple(mean_of_graphs([h.by_phase for h in headlines]).tolist())
             for name, headlines in each
         },
         breaking=Breaking.of(runs) if runs else None,
+        from_own_state={name: FromOwnState.of(headlines) for name, headlines in own},
     )
 
 
@@ -247,7 +258,7 @@ def _seen_on(
 
 def _seen(blocks: Sequence[_Graphs], mechanisms: tuple[str, ...]) -> Seen:
     def mean(values: Sequence[Any]) -> float:
-        return float(_mean_of_graphs(values))
+        return float(mean_of_graphs(values))
 
     headlines = zip(*(block.mechanisms for block in blocks), strict=True)
     hints = [mean(rows) for rows in zip(*(block.hints for block in blocks), strict=True)]
@@ -267,14 +278,6 @@ def _seen(blocks: Sequence[_Graphs], mechanisms: tuple[str, ...]) -> Seen:
             for name, each in zip(mechanisms, headlines, strict=True)
         },
     )
-
-
-def _mean_of_graphs(blocks: Sequence[Any]) -> np.ndarray:
-    """The mean over the graphs that have a number; NaN where none has."""
-    whole = np.concatenate(blocks).astype(float)
-    known = np.isfinite(whole)
-    total, count = np.where(known, whole, 0).sum(0), known.sum(0)
-    return np.where(count > 0, total / np.maximum(1, count), np.nan)
 
 
 @eqx.filter_jit

@@ -17,7 +17,7 @@ from mechgap.programs.chains import Chains
 from mechgap.programs.components import Component, Kind
 from mechgap.programs.evaluation import Given, State, given, pointed
 from mechgap.programs.lengths import has_no_fixpoint, most_steps
-from mechgap.programs.meaning import TakenPhase, start, take_step
+from mechgap.programs.meaning import TakenPhase, start, take_phase, take_step
 from mechgap.programs.phases import Phase
 from mechgap.programs.posing import posed
 from mechgap.programs.program import Program
@@ -123,6 +123,52 @@ def interpret(
         hops=chains.longest,
         carried=chains.most,
     )
+
+
+class Selections(NamedTuple):
+    """Whom nodes select, without what a certificate asks; see `Execution`."""
+
+    senders: Int[np.ndarray, "time batch nodes"]
+    acceptable: Bool[np.ndarray, "time batch receivers senders"]
+    updated: Bool[np.ndarray, "time batch nodes"]
+    foils: Foils
+
+
+def selections_from(
+    program: Program,
+    inputs: Mapping[str, np.ndarray],
+    told: Mapping[str, Float[np.ndarray, "steps batch nodes"]],
+    attended: Int[np.ndarray, "time batch nodes"] | None = None,
+) -> Selections:
+    """Whom nodes would select in every step, if the state before it were another.
+
+    Args:
+        program: In one phase or several.
+        inputs: By CLRS's names, as NumPy arrays.
+        told: Some components before every step, as `components` has them. The others are what the
+            program itself made of them in the step before.
+        attended: Whom nodes attend to in every phase, whoever they would select: later phases of
+            the step select from where that leads. If not given, whom they select.
+    """
+    known = given(program, inputs, np.float64)
+    state, seen = start(program, known), list[_Seen]()
+    for time in range(len(next(iter(told.values())))):
+        before = {**components(program, state), **{name: told[name][time] for name in told}}
+        state = with_flags(program, before)
+        pointers = hint_pointers(program, known, state)
+        at_step = None if attended is None else attended[time * program.selections :]
+        forced = dict(enumerate(() if at_step is None else at_step[: program.selections]))
+        taken = take_step(program, known, state, attended=forced)
+        for phase, at in zip(program.phases, taken.phases, strict=True):
+            free = take_phase(phase, known, at.before)
+            seen.append(_seen(program, phase, known, free, pointers))
+        state = taken.state
+
+    def stacked(name: str) -> np.ndarray:
+        return np.stack([getattr(each, name) for each in seen])
+
+    foils = Foils(stacked("key"), stacked("mask"))
+    return Selections(stacked("senders"), stacked("acceptable"), stacked("updated"), foils)
 
 
 def foiled_states(

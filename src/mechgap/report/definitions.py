@@ -23,6 +23,8 @@ DEFINITIONS: Mapping[str, str] = {
     "hint accuracy": "The share of hints that are predicted within the margins.",
     "top-1 agreement": "Of the nodes that the mechanism updates, the share whose largest attention "
     "is on a sender that a correct run could have chosen.",
+    "own state": "The state before every step that the network's own hints say. A network that "
+    "goes another way once is compared from there, and not with a run that it is not in.",
     "misplaced": _ATTENTION,
     "tv": _ATTENTION,
     "certificate": "For which graphs a compiled network is promised to be exact.",

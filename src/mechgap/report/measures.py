@@ -112,6 +112,8 @@ def _show_mechanisms(console: Console, results: Results) -> None:
                 shown = [percent([getattr(gap, c) for gap in gaps]) for c in GAP_COLUMNS]
                 table.add_row(mechanism, data, name, *shown)
     console.print(table)
+    if sentence := own_state_sentence(results):
+        console.print(sentence)
     console.print()
 
 
@@ -268,6 +270,26 @@ def _show_traces(console: Console, results: Results) -> None:
     if sentence := breaking_sentence(results):
         console.print(sentence)
     console.print()
+
+
+def own_state_sentence(results: Results) -> str:
+    """Agreement from where networks are themselves; empty where that is not known."""
+    told = []
+    for mechanism in results.mechanisms:
+        each = [n.from_own_state[mechanism] for n in results.networks if n.from_own_state]
+        if not each:
+            return ""
+        beside = percent([n.gaps["test"][mechanism].agreement for n in results.networks])
+        phases = list(zip(*(own.by_phase for own in each), strict=True))
+        by_phase = f" (by phase {', '.join(map(percent, phases))})" if len(phases) > 1 else ""
+        own = percent([own.agreement for own in each])
+        told.append(f"{mechanism}: {own}{by_phase}, beside its own run {beside}")
+    if not told:
+        return ""
+    return (
+        "Top-1 agreement beside what the mechanism would select from each network's own state: "
+        f"{'; '.join(told)}."
+    )
 
 
 def breaking_sentence(results: Results) -> str:

@@ -53,8 +53,13 @@ from mechgap.experiments.replication.parts import PartsTable
 from mechgap.experiments.replication.populations import LARGER
 from mechgap.experiments.replication.programs import ProgramsTable
 from mechgap.experiments.replication.sentences import SentencesTable
-from mechgap.experiments.replication.sizes import BreakingTable, SizesTable
-from mechgap.experiments.replication.teaching import by_attention, by_hints, by_state
+from mechgap.experiments.replication.sizes import BreakingTable, OwnStateTable, SizesTable
+from mechgap.experiments.replication.teaching import (
+    LESSONS,
+    by_attention,
+    by_hints,
+    by_state,
+)
 
 _MEASURED = (
     "Agreement: of the nodes that the algorithm updates, the share whose largest attention is on a "
@@ -204,6 +209,18 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 "of each kind; in brackets of how many seeds, where not of all.",
             ),
             elsewhere=LARGER,
+        ),
+        "from_own_state": OwnStateTable(
+            "Beyond the paper: out of step, or another way?",
+            tuple(row for task in LESSONS for row in _taught(task)),
+            (
+                "Top-1 agreement on updated nodes beside the program's run, and beside what the "
+                "program would select from the network's own state before every step (what its "
+                "hints say; docs/measures.md). 32 new graphs of each kind, of seeds that were "
+                "looked at so. A network that runs the program and is out of step agrees from its "
+                "own state; one that goes another way does not.",
+            ),
+            (("er", 64), ("er-sparse", 64)),
         ),
         "dfs_learned": SizesTable(
             "Beyond the paper: depth-first search, learned",

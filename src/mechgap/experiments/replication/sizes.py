@@ -100,12 +100,59 @@ class BreakingTable(TableOfRows):
         return Rendered(name, self.caption, head, rows, self.remarks, data)
 
 
+@dataclass(frozen=True)
+class OwnStateTable(TableOfRows):
+    """Agreement beside a mechanism's run, and beside what it would select from the network's own
+    state, on other graphs than the test set."""
+
+    graphs: tuple[tuple[str, int], ...] = ()
+
+    def rendered(self, name: str, results: Path, judge: Judge) -> Rendered:  # noqa: ARG002
+        """A row for each population and kind of graphs; means over seeds."""
+        head = ("", "graphs", "output accuracy (%)", "its run (%)", "by phase (%)",
+                "from its own state (%)", "by phase (%)", "seeds")  # fmt: skip
+        rows, data = [], []
+        for row in self.rows:
+            found, mechanism = seen_elsewhere(row.population, results), mechanism_of(row)
+            for graphs in (name_of(*each) for each in self.graphs):
+                known = [s for s in found.get(graphs, ()) if mechanism in s.from_own_state]
+                if not known:
+                    told = missing(row.population, results, "looked at so")
+                    rows.append((row.label, graphs, told, *["-"] * 4, "0"))
+                    data.append({"row": row.label, "graphs": graphs, "missing": told})
+                    continue
+                run = [seen.mechanisms[mechanism].agreement for seen in known]
+                own = [seen.from_own_state[mechanism] for seen in known]
+                numbers = {
+                    "accuracy": _mean([seen.accuracy for seen in known]),
+                    "agreement": _mean(run),
+                    "by_phase": _means([seen.by_phase[mechanism] for seen in known]),
+                    "from_own_state": _mean([each.agreement for each in own]),
+                    "from_own_state_by_phase": _means([each.by_phase for each in own]),
+                }
+                cells = (_percentages(value) for value in numbers.values())
+                rows.append((row.label, graphs, *cells, str(len(known))))
+                data.append({"row": row.label, "graphs": graphs, **numbers})
+        return Rendered(name, self.caption, head, rows, self.remarks, data)
+
+
+def _mean(values: Sequence[float | None]) -> list[float]:
+    return [mean(value or 0.0 for value in values)]
+
+
+def _means(seeds: Sequence[Sequence[float]]) -> list[float]:
+    return [mean(phase) for phase in zip(*seeds, strict=True)]
+
+
+def _percentages(values: Sequence[float]) -> str:
+    return " / ".join(f"{100 * value:.1f}" for value in values)
+
+
 def _broken(known: Sequence[SeenRun], broken: Sequence[Breaking], mechanism: str) -> dict[str, Any]:
-    phases = zip(*(seen.by_phase[mechanism] for seen in known), strict=True)
     steps = [each.step for each in broken if not isnan(each.step)]
     shares = {hint: mean(each.hints[hint] for each in broken) for hint in broken[0].hints}
     return {
-        "by_phase": [mean(phase) for phase in phases],
+        "by_phase": _means([seen.by_phase[mechanism] for seen in known]),
         "unbroken": mean(each.unbroken for each in broken),
         "step": mean(steps) if steps else None,
         "steps": max(each.steps for each in broken),
@@ -117,7 +164,7 @@ def _broken_cells(numbers: Mapping[str, Any]) -> tuple[str, ...]:
     first = sorted(numbers["hints"].items(), key=lambda share: -share[1])
     step = numbers["step"]
     return (
-        " / ".join(f"{100 * share:.1f}" for share in numbers["by_phase"]),
+        _percentages(numbers["by_phase"]),
         f"{100 * numbers['unbroken']:.1f}",
         "-" if step is None else f"{step:.0f}",
         str(numbers["steps"]),

@@ -114,7 +114,9 @@ def page(
         _figures(drawn, "internal"),
         _resource("player.html") if shown and shown["mechanisms"] else "",
         _section("The numbers", tables.summary(results) + _more(beyond_the_answer(results))),
-        _section("What the gap is made of", _figures(drawn, "parts", "gap")),
+        _section(
+            "What the gap is made of", _figures(drawn, "parts", "gap") + tables.own_state(results)
+        ),
         _section("Does it use what it attends to?", tables.causal(results)),
         _section(
             "Does it compute what the program computes?",

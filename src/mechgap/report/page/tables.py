@@ -12,7 +12,7 @@ from mechgap.measures.solutions import FORMS
 from mechgap.report import failing as why
 from mechgap.report import interchange
 from mechgap.report.answer import nearest
-from mechgap.report.definitions import definition
+from mechgap.report.definitions import definition, explained
 from mechgap.report.measures import (
     CORRELATION_COLUMNS,
     FOIL_COLUMNS,
@@ -24,6 +24,7 @@ from mechgap.report.measures import (
     distances,
     foil_name,
     is_the_papers,
+    own_state_sentence,
     patched,
     people,
     percent,
@@ -102,6 +103,12 @@ def along(results: Results, snapshots: Sequence[Snapshot]) -> str:
         else ""
     )
     return table(head, rows) + f'<p class="quiet">{escape(note)}</p>'
+
+
+def own_state(results: Results) -> str:
+    """Agreement from where networks are themselves, in a sentence."""
+    told = own_state_sentence(results)
+    return f'<p class="quiet">{explained(told)}</p>' if told else ""
 
 
 def breaking(results: Results) -> str:
