@@ -117,6 +117,12 @@ def on_larger_graphs() -> str:
     return markdown(["", *columns], rows)
 
 
+def from_own_state() -> str:
+    """Agreement beside the program's run and from the network's own state, where it is known."""
+    table = replication("from_own_state")
+    return markdown(table.head, [row for row in table.rows if row[-1] != "0"])
+
+
 def queue_order() -> str:
     """Whom learned networks take out of the queue."""
     labels = {"windows": "hints alone", "windows_attention": "taught attention",

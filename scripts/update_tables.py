@@ -432,6 +432,7 @@ TABLES = {
     (TEACHING, "teaching"): teaching.taught,
     (TEACHING, "larger"): teaching.on_larger_graphs,
     (TEACHING, "queue-order"): teaching.queue_order,
+    (TEACHING, "own-state"): teaching.from_own_state,
     (TEACHING, "equal-time"): teaching.in_equal_time,
     (TEACHING, "bellman-ford"): teaching.taught_bellman_ford,
     (README, "taught"): teaching.taught_dfs,
