@@ -178,11 +178,17 @@ def _sections(results: Path, tables: Mapping[str, Rendered]) -> list[Section]:
         Section(
             "What teaching changes",
             "The same networks, taught whom to attend to, or also what to hold, by the exact "
-            "program ([teaching](teaching.md)). The figure: depth-first search, learned by hints "
-            "alone and taught, by kind and size of graphs.",
+            "program ([teaching](teaching.md)). A network that runs the program and is out of step "
+            "agrees little with its run, and much with what it would select from the network's own "
+            "state: the second table. The figure: depth-first search, learned by hints alone and "
+            "taught, by kind and size of graphs.",
             [
                 Excerpt("teaching", ("accuracy (%)", "graph accuracy (%)", "top-1 agreement (%)",
                                      "tv, all nodes (%)", "seeds", "steps")),
+                Excerpt("from_own_state", ("graphs", "output accuracy (%)", "its run (%)",
+                                           "from its own state (%)", "seeds"),
+                        tuple(dict.fromkeys(r[0] for r in tables["from_own_state"].rows
+                                            if r[-1] != "0"))),
                 "dfs_learned",
             ],
         ),
