@@ -283,11 +283,11 @@ def own_state_sentence(results: Results) -> str:
         phases = list(zip(*(own.by_phase for own in each), strict=True))
         by_phase = f" (by phase {', '.join(map(percent, phases))})" if len(phases) > 1 else ""
         own = percent([own.agreement for own in each])
-        told.append(f"{mechanism}: {own}{by_phase}, beside its own run {beside}")
+        told.append(f"{mechanism}: {own}{by_phase}, beside its run {beside}")
     if not told:
         return ""
     return (
-        "Top-1 agreement beside what the mechanism would select from each network's own state: "
+        "Top-1 agreement beside what a mechanism would select from each network's own state: "
         f"{'; '.join(told)}."
     )
 
