@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from mechgap.cli import app
+from newcomer import STEPS
 from update_tables import TABLES, updated
 
 PROJECT = Path(__file__).parent.parent
@@ -59,3 +60,9 @@ def test_the_numbers_are_the_measured_ones(page):
     assert updated(page) == page.read_text()
     for (owner, _), table in TABLES.items():
         assert owner != page or table() in page.read_text()
+
+
+def test_a_newcomer_is_timed_by_what_the_page_says():
+    page = (PROJECT / "docs" / "newcomer.md").read_text()
+    for command in STEPS.values():
+        assert not command.startswith("mechgap") or f"{command}\n" in page, command
