@@ -55,6 +55,11 @@ def records(path):
             whole = b""
 
 
+def _key(item):
+    """W&B writes a name in either of two places."""
+    return item.key or item.nested_key[0]
+
+
 def test_wandb_holds_every_report_offline(tmp_path):
     out = to_wandb(ROWS, {"task": "bfs", "train_steps": 20}, tmp_path / "curves")
     found = {}
@@ -63,14 +68,12 @@ def test_wandb_holds_every_report_offline(tmp_path):
         for record in records(path):
             if record.WhichOneof("record_type") == "run":
                 name = record.run.display_name
-                config |= {u.key: json.loads(u.value_json) for u in record.run.config.update}
+                config |= {_key(u): json.loads(u.value_json) for u in record.run.config.update}
             if record.WhichOneof("record_type") == "config":
-                config |= {u.key: json.loads(u.value_json) for u in record.config.update}
+                config |= {_key(u): json.loads(u.value_json) for u in record.config.update}
             if record.WhichOneof("record_type") == "history":
                 items = record.history.item
-                history.append(
-                    {(i.key or i.nested_key[0]): json.loads(i.value_json) for i in items}
-                )
+                history.append({_key(i): json.loads(i.value_json) for i in items})
         assert config["train_steps"] == 20
         curves = {c: [(h["_step"], h[c]) for h in history if c in h] for c in CURVES}
         found[name] = {c: values for c, values in curves.items() if values}
