@@ -17,7 +17,8 @@
        that was compiled. A claim there says whom the network attends to, so it is false if that
        does not hold on new graphs: if its rules do not select whom the network attends to most, or
        its soft form does not explain the attention, to the share that a claim needs (`AGREES`,
-       `EXPLAINS`; less `MARGIN`, since new graphs are another sample).
+       `EXPLAINS`; less `MARGIN`, since new graphs are another sample), neither from the trace's
+       state nor from the network's own. What is claimed of small graphs must hold on small ones.
 
 A stopped run goes on where it was, and tries again what ended in an error and, of the library, what
 took longer than the bar; `--fresh` begins the chosen part anew. Search and proof know the program's

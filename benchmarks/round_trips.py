@@ -21,7 +21,7 @@ from mechgap.decompiler.graphs import FEWEST, LARGE, SMALL, Graphs, graphs_for
 from mechgap.decompiler.watched import Watched, watched
 from mechgap.errors import InvalidInput
 from mechgap.network.network import Network
-from mechgap.network.trace import run
+from mechgap.network.trace import Trace, run
 from mechgap.programs.data import program_data, program_of
 from mechgap.programs.library import LIBRARY
 from mechgap.programs.posing import posed
@@ -232,16 +232,16 @@ def said(error: Exception) -> str:
 def network_is_program(compiled: Compiled, batch: Batch) -> tuple[float, float]:
     """Share of rows in which a network attends most to whom its program selects; and in which that
     is another node than the receiver."""
-    phases = seen(compiled.network, batch)
+    phases = seen(compiled.network, batch, run(compiled.network, batch))
     by_step = senders_of(compiled.program, batch)
     senders = [by_step[w.scenes.step, k, w.scenes.graph] for k, w in enumerate(phases)]
     alike = [s == w.strongest for s, w in zip(senders, phases, strict=True)]
     return float(np.mean(alike)), float(np.mean(np.stack(senders) != phases[0].scenes.oneself))
 
 
-def seen(network: Network, batch: Batch) -> tuple[Watched, ...]:
-    """A network's attention, phase by phase."""
-    attention = np.asarray(run(network, batch).attention).mean(2)
+def seen(network: Network, batch: Batch, trace: Trace) -> tuple[Watched, ...]:
+    """A network's attention, phase by phase, beside the states that a batch's hints say."""
+    attention = np.asarray(trace.attention).mean(2)
     return watched(batch, attention, network.config.attends_to_all)
 
 

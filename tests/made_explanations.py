@@ -2,13 +2,8 @@
 
 from typing import Any
 
-from mechgap.decompiler.explanation import (
-    ErrorsPredicted,
-    Explanation,
-    Forced,
-    PhaseFound,
-    Weighted,
-)
+from mechgap.decompiler.evidence import ErrorsPredicted, Forced, PhaseFound, Weighted
+from mechgap.decompiler.explanation import Explanation
 
 SETS = ("held out", "test")
 

@@ -18,8 +18,10 @@ from mechgap.errors import InvalidInput
 from mechgap.network.config import NetworkConfig
 from mechgap.network.network import Network
 from mechgap.network.trace import run
+from mechgap.programs.expressions import other
 from mechgap.programs.interpreter import interpret
 from mechgap.programs.library import LIBRARY
+from mechgap.programs.phases import minimum
 from mechgap.tasks.specs import Stage, get_task
 from mechgap.typed import plain, typed
 
@@ -99,6 +101,26 @@ def test_shuffled_attention_gets_no_program(compiled, graphs):
     assert told.claim == "none"
     assert max(told.phases[0].agreement.values()) < 0.7
     assert told.verdict.startswith("no program of up to")
+
+
+def test_out_of_step_with_the_trace():
+    """A queue in another order takes another way than the trace, but finds the same paths: from its
+    own states the rules tell all that it does, and they are the ones that were compiled."""
+    dijkstra = LIBRARY["dijkstra"]
+    taking, relaxing = dijkstra.phases
+    late = minimum(other.dist + 0.3 * other.idx)
+    program = replace(dijkstra, name="late", phases=(replace(taking, select=late), relaxing))
+    graphs = graphs_for(get_task("dijkstra"), 8, 10)
+    told = decompile(compile(program, "full", 10).network, graphs).explanation
+    assert told.in_short == "runs a program of its own, out of step"
+    took, relaxed = told.phases
+    assert took.rule == f"select={late}, mask=other.queued"
+    assert took.from_own_state is not None
+    assert relaxed.from_own_state is not None
+    assert min(took.agreement.values()) < 0.8
+    assert min(took.from_own_state.agreement.values()) == 1.0
+    assert min(relaxed.from_own_state.agreement.values()) > 0.99
+    assert "from its own state (from the true trace's, with which it is out of step" in told.verdict
 
 
 def test_attention_along_pointers_that_are_fed_back_is_seen():

@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from mechgap.decompiler.assembling import assembled
-from mechgap.decompiler.explanation import MARGIN, Explanation, PhaseFound, Weighted
+from mechgap.decompiler.evidence import FromOwnState, PhaseFound, Weighted
+from mechgap.decompiler.explanation import MARGIN, Explanation
 from mechgap.decompiler.graphs import FIT, HELD_OUT, TEST, Graphs
 from mechgap.decompiler.proof import answers, errors_predicted, forced, forced_to
 from mechgap.decompiler.rules import Rule
@@ -21,6 +22,7 @@ from mechgap.errors import InvalidInput
 from mechgap.measures.causal import can_force, foils
 from mechgap.measures.data import Data, make_data
 from mechgap.measures.foiled import foiled_hints
+from mechgap.measures.own_state import with_own_hints
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace, run
 from mechgap.programs.library import mechanisms
@@ -66,14 +68,20 @@ def decompile(
     known = mechanisms(graphs.fit.task) if known is None else known
     sets = {FIT: graphs.fit, HELD_OUT: graphs.held_out, TEST: graphs.test}
     traces = {which: run(network, batch) for which, batch in sets.items()}
+    told = {which: with_own_hints(sets[which], traces[which].hints) for which in (HELD_OUT, TEST)}
+    from_own = told if network.config.decodes_hints else {}
     data = {which: make_data(which, sets[which], known) for which in (HELD_OUT, TEST)}
 
     def explain(head: int | None = None, without: Sequence[str] = ()) -> list[_Phase]:
-        seen = {
-            which: _watched(network, batch, traces[which], head, in_place, without)
-            for which, batch in sets.items()
-        }
-        return [_Phase.of({which: seen[which][k] for which in sets}) for k in range(len(seen[FIT]))]
+        def watch(batches: Mapping[str, Batch]) -> list[dict[str, Watched]]:
+            found = {
+                which: _watched(network, batch, traces[which], head, in_place, without)
+                for which, batch in batches.items()
+            }
+            phases = range(network.config.nb_msg_passing_steps)
+            return [{which: found[which][k] for which in found} for k in phases]
+
+        return [_Phase.of(*each) for each in zip(watch(sets), watch(from_own), strict=True)]
 
     found = explain()
     program, unclaimed = _program(name, graphs.fit, found)
@@ -136,18 +144,21 @@ class _Phase:
     """What was found for one message-passing step."""
 
     seen: Mapping[str, Watched]
+    """With the true trace's state: this is what rule and soft form were found on."""
+    from_own: Mapping[str, Watched]
+    """With the network's own, where it has made hints of it."""
     rule: Rule
     agreement: float
     """On the graphs that it was found on."""
     alike: int
 
     @staticmethod
-    def of(seen: Mapping[str, Watched]) -> "_Phase":
+    def of(seen: Mapping[str, Watched], from_own: Mapping[str, Watched]) -> "_Phase":
         fit = seen[FIT]
         found = search(fit.scenes, fit.strongest)
         best = found[0]
         alike = sum(round(f.agreement, 4) == round(best.agreement, 4) for f in found)
-        return _Phase(seen, best.rule, best.agreement, alike)
+        return _Phase(seen, from_own, best.rule, best.agreement, alike)
 
     @cached_property
     def path(self) -> Sequence[SoftForm]:
@@ -167,6 +178,18 @@ class _Phase:
     def attends_softly(self) -> Mapping[str, Attention]:
         """What the soft form says of the graphs that it was not fitted to."""
         return {which: self.soft.attention(self.seen[which]) for which in (HELD_OUT, TEST)}
+
+    def agreement_on(self, sets: Mapping[str, Watched]) -> dict[str, float]:
+        """By set of graphs, for which share of receivers the rule selects whom they attend to
+        most."""
+        return {
+            which: float((self.rule.senders(w.scenes) == w.strongest).mean())
+            for which, w in sets.items()
+        }
+
+    def on_selected(self, watched: Watched) -> float:
+        """Attention on whom the rule selects, mean."""
+        return float((watched.attention * self.chosen(watched)).sum(-1).mean())
 
     def chosen(self, watched: Watched) -> Attention:
         return _one_hot(self.rule.senders(watched.scenes))
@@ -197,11 +220,8 @@ def _phase_told(phase: _Phase, number: int, phases: int, data: Data) -> PhaseFou
         rule=str(phase.rule),
         words=phase.rule.length,
         alike=phase.alike,
-        agreement={
-            which: float((phase.rule.senders(w.scenes) == w.strongest).mean())
-            for which, w in others.items()
-        },
-        on_selected=float((held.attention * phase.chosen(held)).sum(-1).mean()),
+        agreement=phase.agreement_on(others),
+        on_selected=phase.on_selected(held),
         softly=phase.logits,
         rule_explains={which: w.explained(phase.softly(w)) for which, w in others.items()},
         soft=tuple(
@@ -215,6 +235,18 @@ def _phase_told(phase: _Phase, number: int, phases: int, data: Data) -> PhaseFou
         same_as=same,
         like=like,
         everywhere=everywhere,
+        from_own_state=_from_own_state(phase),
+    )
+
+
+def _from_own_state(phase: _Phase) -> FromOwnState | None:
+    own = phase.from_own
+    if not own:
+        return None
+    return FromOwnState(
+        agreement=phase.agreement_on(own),
+        on_selected=phase.on_selected(own[HELD_OUT]),
+        soft_explains={w: own[w].explained(phase.soft.attention(own[w])) for w in own},
     )
 
 

@@ -3,12 +3,17 @@
 An explanation is a claim only if it was proved: the network must keep its accuracy when it is made
 to attend as the explanation says, on graphs that the explanation was not found on. And it must have
 something to lose: where uniform attention does as well, nothing can be proved.
+
+A network that has once taken another way than the true trace is judged from its own state: a rule
+must tell from the trace's state, or else from the network's own, whom it attends to.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from mechgap.decompiler.evidence import ErrorsPredicted, Forced, FromOwnState, PhaseFound
+from mechgap.decompiler.graphs import HELD_OUT, TEST
 from mechgap.measures.causal import Foil
 
 SHARP = 0.1
@@ -26,75 +31,6 @@ SAME = 0.995
 OWN = "a program of its own"
 SOFT = 0.9
 """Attention is soft if the selected sender gets less."""
-
-
-@dataclass(frozen=True)
-class Weighted:
-    """A word of a soft form."""
-
-    word: str
-    receivers: str
-    weight: float
-
-
-@dataclass(frozen=True)
-class PhaseFound:
-    """What one message-passing step of every hint attends by. Shares are by set of graphs."""
-
-    rule: str
-    words: int
-    """How many the rule has."""
-    alike: int
-    """How many rules were found that agree as often; they cannot be told apart."""
-    agreement: Mapping[str, float]
-    """Share of receivers for whom the rule selects whom the network attends to most."""
-    on_selected: float
-    """Attention on whom the rule selects, on held-out graphs."""
-    softly: Mapping[str, float]
-    """By kind of receivers: the logit of the selected sender above the others."""
-    rule_explains: Mapping[str, float]
-    """Share of the divergence from uniform that the rule explains with these logits."""
-    soft: tuple[Weighted, ...]
-    """The soft form."""
-    path: tuple[float, ...]
-    """Share that soft forms of 1, 2, … words explain of held-out graphs."""
-    soft_explains: Mapping[str, float]
-    by_receivers: Mapping[str, float]
-    """The same of the soft form, on held-out graphs, by kind of receivers."""
-    sharpness: float
-    same_as: Mapping[str, float]
-    """By known mechanism: share of the rows it is about in which the rule selects alike."""
-    like: Mapping[str, float]
-    """The same, or whom another correct run could have selected."""
-    everywhere: Mapping[str, float]
-    """Share of all rows in which the rule selects as a known mechanism does."""
-
-
-@dataclass(frozen=True)
-class Forced:
-    """Accuracies under other attention than its own, on one set of graphs."""
-
-    graphs: int
-    nodes: int
-    own: float
-    floor: float
-    """Share of nodes that are right whatever is attended to."""
-    hardened: float
-    uniform: float
-    rule: float
-    rule_softly: float
-    soft: float
-    mechanisms: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class ErrorsPredicted:
-    """Which nodes the network gets wrong, and which ones it gets wrong under the soft form."""
-
-    wrong: float
-    """Share of nodes that the network gets wrong: what a guess would be right about."""
-    precision: float
-    recall: float
 
 
 @dataclass(frozen=True)
@@ -141,67 +77,97 @@ class Explanation:
         """What there is to count in a population."""
         match self.claim:
             case "program":
-                softly = ", softly" if self._softly else ""
-                slips = ", with slips" if self._slips else ""
-                return f"runs {self.runs}{softly}{slips}"
+                return f"runs {self.runs}{self._manner(HELD_OUT, TEST)}"
             case "soft":
                 return "attends by words, softly"
+            case "small":
+                return f"runs {self.runs} on small graphs{self._manner(HELD_OUT)}"
             case "refused":
                 return "nothing to explain"
         return "nothing explains it"
 
     @property
-    def _softly(self) -> bool:
-        return any(phase.on_selected < SOFT for phase in self.phases)
-
-    @property
-    def _slips(self) -> bool:
-        """Whether it answers more when it is made to attend as it mostly does."""
-        return any(f.rule - f.own > MARGIN for f in self.forced.values())
-
-    @property
     def claim(self) -> str:
-        """`program`, `soft`, `none` (nothing explains it), or `refused` (nothing to explain)."""
+        """What can be claimed.
+
+        `program`; `soft`; `small`: a program on graphs of the size that it was found on, and not on
+        larger ones; `none`: nothing explains it; `refused`: there is nothing to explain.
+        """
         if min(phase.sharpness for phase in self.phases) < SHARP or not self._matters:
             return "refused"
-        if self._agrees and self._kept("rule"):
+        if self._runs_on(HELD_OUT, TEST):
             return "program"
-        if self._explains and self._kept("soft"):
+        if self._attends_by_words:
             return "soft"
-        return "none"
+        return "small" if self._runs_on(HELD_OUT) else "none"
 
     @property
     def _matters(self) -> bool:
         return all(f.own - max(f.uniform, f.floor) >= MATTERS for f in self.forced.values())
 
-    @property
-    def _agrees(self) -> bool:
-        return all(share >= AGREES for p in self.phases for share in p.agreement.values())
+    def _runs_on(self, *sets: str) -> bool:
+        """Whether the rules tell whom it attends to, and it keeps its accuracy under them."""
+        kept = all(self.forced[which].own - self.forced[which].rule <= MARGIN for which in sets)
+        return kept and bool(self._telling(*sets))
+
+    def _telling(self, *sets: str) -> Sequence[PhaseFound | FromOwnState]:
+        """By phase, the shares from the state of which the rules tell whom it attends to: the
+        trace's if that will do, else the network's own. Nothing if neither will."""
+        for phases in (self.phases, self._from_own_state):
+            shares = [phase.agreement[which] for phase in phases for which in sets]
+            if shares and min(shares) >= AGREES:
+                return phases
+        return ()
 
     @property
-    def _explains(self) -> bool:
-        return all(share >= EXPLAINS for p in self.phases for share in p.soft_explains.values())
+    def _from_own_state(self) -> Sequence[FromOwnState]:
+        found = [p.from_own_state for p in self.phases if p.from_own_state is not None]
+        return found if len(found) == len(self.phases) else ()
 
-    def _kept(self, under: str) -> bool:
-        return all(f.own - getattr(f, under) <= MARGIN for f in self.forced.values())
+    @property
+    def _attends_by_words(self) -> bool:
+        """Whether the soft form explains its attention from either state, and it keeps its accuracy
+        under it."""
+        kept = all(f.own - f.soft <= MARGIN for f in self.forced.values())
+        explained = [
+            min(share for phase in phases for share in phase.soft_explains.values())
+            for phases in (self.phases, self._from_own_state)
+            if phases
+        ]
+        return kept and max(explained) >= EXPLAINS
+
+    def _manner(self, *sets: str) -> str:
+        """How it runs its program on some sets of graphs."""
+        telling = self._telling(*sets)
+        softly = any(phase.on_selected < SOFT for phase in telling)
+        # Whether it answers more when it is made to attend as it mostly does.
+        slips = any(self.forced[w].rule - self.forced[w].own > MARGIN for w in sets)
+        told = {
+            ", softly": softly,
+            ", with slips": slips,
+            ", out of step": self._out_of_step(*sets),
+        }
+        return "".join(words for words, holds in told.items() if holds)
+
+    def _out_of_step(self, *sets: str) -> bool:
+        """Whether it runs its program from its own state only, which is not the trace's."""
+        return bool(self._telling(*sets)) and self._telling(*sets) is not self.phases
 
     @property
     def verdict(self) -> str:
         """In words, from these numbers and no others."""
         rules = "; then ".join(phase.rule for phase in self.phases)
-        worst = min(min(phase.agreement.values()) for phase in self.phases)
-        soft = min(phase.soft_explains.get("test", 0.0) for phase in self.phases)
+        test = self.forced[TEST]
+        soft = min(phase.soft_explains.get(TEST, 0.0) for phase in self.phases)
         words = max(len(phase.soft) for phase in self.phases)
-        test = self.forced["test"]
         match self.claim:
             case "refused":
                 return self._refusal
             case "program":
                 return (
-                    f"{self.in_short}: {rules}. It attends most to whom this selects in "
-                    f"{worst:.0%} of rows or more, and made to attend so it has {test.rule:.1%} "
-                    f"of test outputs, by itself {test.own:.1%}.{self._likeness}"
-                    f"{self._solves}{self._idle}"
+                    f"{self.in_short}: {rules}. It {self._selects(HELD_OUT, TEST)}, and made to "
+                    f"attend so it has {test.rule:.1%} of test outputs, by itself {test.own:.1%}."
+                    f"{self._likeness}{self._solves}{self._idle}"
                 )
             case "soft":
                 return (
@@ -210,11 +176,40 @@ class Explanation:
                     f"{test.own:.1%}. No rule does as well: the nearest, {rules}, has "
                     f"{test.rule:.1%}"
                 )
+            case "small":
+                held = self.forced[HELD_OUT]
+                return (
+                    f"{self.in_short}: {rules}. On graphs of {held.nodes} nodes it "
+                    f"{self._selects(HELD_OUT)}, and made to attend so it has {held.rule:.1%} of "
+                    f"outputs, by itself {held.own:.1%}. Not on graphs of {test.nodes} nodes: "
+                    f"there the rule tells {self._told}, and made to attend so it has "
+                    f"{test.rule:.1%} of outputs, by itself {test.own:.1%}."
+                    f"{self._likeness}{self._solves}{self._idle}"
+                )
         return (
             f"no program of up to {words} words explains it. The best soft form explains "
             f"{soft:.0%} of its attention and has {test.soft:.1%} of test outputs when it "
-            f"is forced, the network itself {test.own:.1%}; the nearest rule is {rules}"
+            f"is forced, the network itself {test.own:.1%}; the nearest rule, which tells "
+            f"{self._told}, is {rules}"
         )
+
+    def _selects(self, *sets: str) -> str:
+        """How often it attends most to whom the rules select, where they tell it."""
+        share = f"{_least(self._telling(*sets), *sets):.0%}"
+        attends = f"attends most to whom this selects in {share} of rows or more"
+        if not self._out_of_step(*sets):
+            return attends
+        return (
+            f"{attends}, from its own state (from the true trace's, with which it is out of step, "
+            f"in {_least(self.phases, *sets):.0%})"
+        )
+
+    @property
+    def _told(self) -> str:
+        """How much of the largest attention on test graphs the rules tell, from either state."""
+        own = self._from_own_state
+        from_own = f" ({_least(own, TEST):.0%} from its own state)" if own else ""
+        return f"{_least(self.phases, TEST):.0%} of test rows{from_own}"
 
     @property
     def _likeness(self) -> str:
@@ -253,3 +248,8 @@ class Explanation:
             if p.verdict == "idle"
         ]
         return f" Of the program it does not use: {', '.join(idle)}." if idle else ""
+
+
+def _least(phases: Sequence[PhaseFound | FromOwnState], *sets: str) -> float:
+    """The agreement of the phase, and of the set of graphs, that agrees least."""
+    return min(phase.agreement[which] for phase in phases for which in sets)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mechgap.decompiler.explanation import ErrorsPredicted, Forced
+from mechgap.decompiler.evidence import ErrorsPredicted, Forced
 from mechgap.decompiler.watched import Attention, Watched, spread
 from mechgap.measures.baselines import uniform_attention
 from mechgap.measures.causal import (

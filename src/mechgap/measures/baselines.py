@@ -6,9 +6,10 @@ training began with. A compiled network of any target is the other end: a gap of
 
 from collections.abc import Mapping
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from mechgap.measures.data import Data
 
@@ -29,10 +30,17 @@ def self_attention(data: Data) -> Attention:
 
 def random_attention(data: Data, number: int) -> Attention:
     """In every row one neighbour, or oneself, by chance."""
-    shape = (data.batch.steps, data.batch.size, data.batch.nodes, data.batch.nodes)
-    drawn = jax.random.uniform(jax.random.fold_in(jax.random.key(0xF100), number), shape)
-    chosen = jnp.argmax(jnp.where(data.support, drawn, -1), axis=-1)
-    return jax.nn.one_hot(chosen, data.batch.nodes)[:, :, None]
+    return _random_attention(data.support, jnp.asarray(number), data.batch.steps)
+
+
+@eqx.filter_jit
+def _random_attention(
+    support: Bool[Array, "batch receivers senders"], number: Int[Array, ""], steps: int
+) -> Attention:
+    key = jax.random.fold_in(jax.random.key(0xF100), number)
+    drawn = jax.random.uniform(key, (steps, *support.shape))
+    chosen = jnp.argmax(jnp.where(support, drawn, -1), axis=-1)
+    return jax.nn.one_hot(chosen, support.shape[-1])[:, :, None]
 
 
 def fixed_baselines(data: Data) -> Mapping[str, Attention]:

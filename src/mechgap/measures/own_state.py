@@ -15,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Num
 
 from mechgap.measures.data import Data, GroundTruth
 from mechgap.measures.internal import (
@@ -25,12 +25,14 @@ from mechgap.measures.internal import (
     headline_by_sample,
     mean_of_graphs,
 )
+from mechgap.network.decoders import postprocess
 from mechgap.network.network import Network
 from mechgap.network.trace import Trace
 from mechgap.programs.components import Component, Kind
 from mechgap.programs.interpreter import selections_from
 from mechgap.programs.program import Program
 from mechgap.tasks.batch import Batch
+from mechgap.tasks.specs import Feature, Type
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,9 @@ def own_truth(
     """
     inputs = {name: np.asarray(value) for name, value in batch.inputs.items()}
     positions = np.asarray(batch.inputs["pos"], np.float64)
+    hints = with_own_hints(batch, predictions).hints
     told = {
-        component.name: _state(
-            component,
-            np.asarray(batch.hints[hint])[:1],
-            np.asarray(predictions[hint])[: batch.steps - 1],
-            positions,
-        )
+        component.name: _state(component, np.asarray(hints[hint])[: batch.steps], positions)
         for hint, component in program.hints.items()
         if hint in predictions
     }
@@ -82,29 +80,45 @@ def own_truth(
     return GroundTruth(program, found.senders, found.acceptable, found.updated, found.foils)
 
 
+@eqx.filter_jit
+def with_own_hints(batch: Batch, predictions: Mapping[str, Array]) -> Batch:
+    """The same graphs with the trace that a network has made of them in place of the true one.
+
+    Args:
+        batch: The graphs. Their first hints are given to a network, so they stay.
+        predictions: What it has made of the others, raw. Hints that it does not predict stay, too.
+    """
+
+    def own(feature: Feature) -> Array:
+        hint = batch.hints[feature.name]
+        if feature.name not in predictions:
+            return hint
+        raw = predictions[feature.name][: batch.max_hints - 1]
+        if feature.type is Type.POINTER:
+            decided = jnp.argmax(raw, axis=-1)
+        else:
+            decided = postprocess([feature], {feature.name: raw}, hard=True)[feature.name]
+        return jnp.concatenate([hint[:1], decided.astype(hint.dtype)])
+
+    hints = {feature.name: own(feature) for feature in batch.task.hints}
+    return Batch(batch.task, batch.inputs, hints, batch.outputs, batch.lengths)
+
+
 def _state(
     component: Component,
-    first: np.ndarray,
-    predicted: Float[np.ndarray, "predicted batch ..."],
+    hint: Num[np.ndarray, "steps batch ..."],
     positions: Float[np.ndarray, "batch nodes"],
 ) -> Float[np.ndarray, "steps batch nodes"]:
-    """What a component is before every step: the given hint first, then what was decided."""
-    shape = (len(predicted) + 1, *positions.shape)
+    """What a component is before every step, by a hint that has been decided."""
+    shape = (len(hint), *positions.shape)
     match component.kind:
         case Kind.POINTER:
-            nodes = np.concatenate([first.astype(int), predicted.argmax(-1)])
-            return np.take_along_axis(np.broadcast_to(positions, shape), nodes, axis=-1)
-        case Kind.BOOL:
-            return np.concatenate([first > 0.5, predicted > 0]).astype(np.float64)
+            return np.take_along_axis(np.broadcast_to(positions, shape), hint.astype(int), axis=-1)
         case Kind.CLASS:
-            return np.concatenate([first, predicted]).argmax(-1).astype(np.float64)
-        case Kind.CHOICE:
-            chosen = np.concatenate([first, predicted]).argmax(-1)
-            return np.eye(positions.shape[-1])[chosen]
+            return hint.argmax(-1).astype(np.float64)
         case Kind.TOTAL:
-            whole = np.concatenate([first, predicted]).astype(np.float64)
-            return np.broadcast_to(whole[..., None], shape)
-    return np.concatenate([first, predicted]).astype(np.float64)
+            return np.broadcast_to(hint[..., None], shape).astype(np.float64)
+    return hint.astype(np.float64)
 
 
 def from_own_state(network: Network, data: Data, trace: Trace) -> dict[str, FromOwnState]:

@@ -7,7 +7,8 @@ from difflib import SequenceMatcher
 from functools import reduce
 from html import escape
 
-from mechgap.decompiler.explanation import SAME, Explanation, PhaseFound
+from mechgap.decompiler.evidence import PhaseFound
+from mechgap.decompiler.explanation import SAME, Explanation
 from mechgap.decompiler.population import DecompiledRun
 from mechgap.measures.results import Results
 from mechgap.programs.expressions import Add, And, Expression, Name, Where
