@@ -16,6 +16,7 @@ DFS_STEPS = 2_000
 DFS = Population("dfs", seeds=2, elsewhere=LARGER)
 DFS_SHORT = DFS.shortened(DFS_STEPS)
 DFS_TAUGHT = replace(by_state("dfs", "long", **LONG), in_full=True)
+DFS_WIDE = by_state("dfs", "wide_long", hidden_size=128, **LONG)
 DFS_TWIN = by_hints("dfs", "long", **LONG)
 TOPOLOGICAL_SHORT, _DIJKSTRA_SHORT, PRIM_SHORT = (
     Population(task, seeds=3, snapshots=(), elsewhere=LARGER, in_full=False).shortened(DFS_STEPS)
@@ -65,6 +66,12 @@ BF_MINIMAL, BF_MINIMAL_BOTH, BFS_MINIMAL, BFS_MINIMAL_BIAS = (
         *(("bellman_ford", "minimal"), ("bellman_ford", "minimal_both")),
         *(("bfs", "minimal"), ("bfs", "minimal_pre_att_bias")),
     )
+)
+MEASURED = (
+    "Agreement: of the nodes that the algorithm updates, the share whose largest attention is on a "
+    "sender that a correct run could have chosen. Misplaced: the attention there that is on nobody "
+    "such. Hardened: every node attends only to whom it attends to most. tv: attention that is not "
+    "where the compiled mechanism has it, over all rows."
 )
 PARAMETERS = (
     "Each network at its best validation score, which they reach at different steps: see the table "
