@@ -10,6 +10,7 @@ must tell from the trace's state, or else from the network's own, whom it attend
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan
 from typing import ClassVar
 
 from mechgap.decompiler.evidence import ErrorsPredicted, Forced, FromOwnState, PhaseFound
@@ -108,21 +109,26 @@ class Explanation:
     def _runs_on(self, *sets: str) -> bool:
         """Whether the rules tell whom it attends to, and it keeps its accuracy under them."""
         kept = all(self.forced[which].own - self.forced[which].rule <= MARGIN for which in sets)
-        return kept and bool(self._telling(*sets))
+        return kept and self._telling(*sets) is not None
 
-    def _telling(self, *sets: str) -> Sequence[PhaseFound | FromOwnState]:
-        """By phase, the shares from the state of which the rules tell whom it attends to: the
-        trace's if that will do, else the network's own. Nothing if neither will."""
-        for phases in (self.phases, self._from_own_state):
-            shares = [phase.agreement[which] for phase in phases for which in sets]
-            if shares and min(shares) >= AGREES:
-                return phases
-        return ()
+    def told(self, *sets: str, own: bool = False) -> float:
+        """The share of rows whose largest attention the rules tell, from the trace's state or from
+        the network's own: in the phase, and on the set of graphs, of which they tell least. NaN
+        where a network says no hints."""
+        phases = self._from(own)
+        shares = [phase.agreement[which] for phase in phases for which in sets]
+        return min(shares, default=float("nan"))
 
-    @property
-    def _from_own_state(self) -> Sequence[FromOwnState]:
-        found = [p.from_own_state for p in self.phases if p.from_own_state is not None]
-        return found if len(found) == len(self.phases) else ()
+    def _telling(self, *sets: str) -> bool | None:
+        """Whether it is the network's own state from which the rules tell whom it attends to, and
+        not the trace's; None if they tell it from neither."""
+        return next((own for own in (False, True) if self.told(*sets, own=own) >= AGREES), None)
+
+    def _from(self, own: bool) -> Sequence[PhaseFound | FromOwnState]:
+        """The shares of every phase, from the trace's state or from the network's own."""
+        if not own:
+            return self.phases
+        return [p.from_own_state for p in self.phases if p.from_own_state is not None]
 
     @property
     def _attends_by_words(self) -> bool:
@@ -131,27 +137,18 @@ class Explanation:
         kept = all(f.own - f.soft <= MARGIN for f in self.forced.values())
         explained = [
             min(share for phase in phases for share in phase.soft_explains.values())
-            for phases in (self.phases, self._from_own_state)
+            for phases in (self._from(own=False), self._from(own=True))
             if phases
         ]
         return kept and max(explained) >= EXPLAINS
 
     def _manner(self, *sets: str) -> str:
         """How it runs its program on some sets of graphs."""
-        telling = self._telling(*sets)
-        softly = any(phase.on_selected < SOFT for phase in telling)
+        out_of_step = bool(self._telling(*sets))
+        softly = any(phase.on_selected < SOFT for phase in self._from(out_of_step))
         # Whether it answers more when it is made to attend as it mostly does.
         slips = any(self.forced[w].rule - self.forced[w].own > MARGIN for w in sets)
-        told = {
-            ", softly": softly,
-            ", with slips": slips,
-            ", out of step": self._out_of_step(*sets),
-        }
-        return "".join(words for words, holds in told.items() if holds)
-
-    def _out_of_step(self, *sets: str) -> bool:
-        """Whether it runs its program from its own state only, which is not the trace's."""
-        return bool(self._telling(*sets)) and self._telling(*sets) is not self.phases
+        return ", softly" * softly + ", with slips" * slips + ", out of step" * out_of_step
 
     @property
     def verdict(self) -> str:
@@ -195,21 +192,22 @@ class Explanation:
 
     def _selects(self, *sets: str) -> str:
         """How often it attends most to whom the rules select, where they tell it."""
-        share = f"{_least(self._telling(*sets), *sets):.0%}"
-        attends = f"attends most to whom this selects in {share} of rows or more"
-        if not self._out_of_step(*sets):
+        out_of_step = bool(self._telling(*sets))
+        share = self.told(*sets, own=out_of_step)
+        attends = f"attends most to whom this selects in {share:.0%} of rows or more"
+        if not out_of_step:
             return attends
         return (
             f"{attends}, from its own state (from the true trace's, with which it is out of step, "
-            f"in {_least(self.phases, *sets):.0%})"
+            f"in {self.told(*sets):.0%})"
         )
 
     @property
     def _told(self) -> str:
         """How much of the largest attention on test graphs the rules tell, from either state."""
-        own = self._from_own_state
-        from_own = f" ({_least(own, TEST):.0%} from its own state)" if own else ""
-        return f"{_least(self.phases, TEST):.0%} of test rows{from_own}"
+        share = self.told(TEST, own=True)
+        from_own = "" if isnan(share) else f" ({share:.0%} from its own state)"
+        return f"{self.told(TEST):.0%} of test rows{from_own}"
 
     @property
     def _likeness(self) -> str:
@@ -248,8 +246,3 @@ class Explanation:
             if p.verdict == "idle"
         ]
         return f" Of the program it does not use: {', '.join(idle)}." if idle else ""
-
-
-def _least(phases: Sequence[PhaseFound | FromOwnState], *sets: str) -> float:
-    """The agreement of the phase, and of the set of graphs, that agrees least."""
-    return min(phase.agreement[which] for phase in phases for which in sets)

@@ -220,10 +220,12 @@ BEYOND: Mapping[str, Table] = MappingProxyType(
                 "`mechgap decompile`: the program of the language by which each network attends, "
                 "and what it answers when it is made to attend so. Seeds with one verdict share a "
                 "row of means; see docs/decompiling.md for what verdicts need.",
-                "Agrees: receivers for whom the rule selects whom the network attends to most; "
-                "explains: of attention's divergence from uniform; of several message-passing "
-                "steps the worst. All on 64 nodes, like the accuracies: by its own attention, its "
-                "own hardened, forced to the rule, to the soft form, to uniform attention. The "
+                "Agrees: receivers for whom the rule selects whom the network attends to most, "
+                "where the state that it speaks of is the true trace's, or the network's own (for "
+                "seeds of which that was looked at); explains: of attention's divergence from "
+                "uniform; of several message-passing steps the worst. On 64 nodes if nothing else "
+                "is said, like the accuracies: by its own attention, its own hardened, forced to "
+                "the rule, to the soft form, to uniform attention. The "
                 "program alone: run without any network. Does not use: parts of the program whose "
                 "foils cost nothing, and in how many seeds.",
             ),

@@ -147,12 +147,14 @@ def _phase(seed: int, found: Explanation, number: int, mechanism: Program | None
 def _shares(phase: PhaseFound, which: str) -> str:
     """How much of the attention rule and soft form explain."""
     agrees, explains = _by_set(phase.agreement), _by_set(phase.soft_explains)
+    own = phase.from_own_state
+    from_own = f"; from its own state for {_by_set(own.agreement)}" if own is not None else ""
     words = f"{len(phase.soft)} word{'s' * (len(phase.soft) != 1)}"
     alike = f" {phase.alike} rules, this one among them, agree as often." * (phase.alike > 1)
     begin = f"{which.capitalize()}: the" if which else "The"
     return (
-        f"{begin} rule selects whom the network attends to most for {agrees} of receivers. The "
-        f"soft form, of {words}, explains {explains} of the attention.{alike}"
+        f"{begin} rule selects whom the network attends to most for {agrees} of "
+        f"receivers{from_own}. The soft form, of {words}, explains {explains} of the attention.{alike}"
     )
 
 
