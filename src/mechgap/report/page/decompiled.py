@@ -154,7 +154,8 @@ def _shares(phase: PhaseFound, which: str) -> str:
     begin = f"{which.capitalize()}: the" if which else "The"
     return (
         f"{begin} rule selects whom the network attends to most for {agrees} of "
-        f"receivers{from_own}. The soft form, of {words}, explains {explains} of the attention.{alike}"
+        f"receivers{from_own}. The soft form, of {words}, explains {explains} of the attention."
+        f"{alike}"
     )
 
 
