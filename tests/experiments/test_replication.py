@@ -51,7 +51,8 @@ from mechgap.measures.snapshot import MechanismSeen, Seen, Snapshot
 from mechgap.report.paper import paper_number
 from mechgap.tasks.specs import get_task
 from mechgap.training.population import graphs_to_test, score
-from mechgap.training.store import Notes, Observation, Store
+from mechgap.training.rows import Notes, Observation
+from mechgap.training.store import Store
 from mechgap.typed import plain
 from untrained_runs import untrained_run
 

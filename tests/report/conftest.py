@@ -7,7 +7,8 @@ import pytest
 from mechgap.measures.run import measure_run
 from mechgap.measures.snapshot import Observer
 from mechgap.training.presets import make_recipe
-from mechgap.training.store import Notes, Observation, Store
+from mechgap.training.rows import Notes, Observation
+from mechgap.training.store import Store
 from untrained_runs import SMALL, untrained_run
 
 

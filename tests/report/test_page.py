@@ -19,7 +19,8 @@ from mechgap.report.page.charts import charts
 from mechgap.report.page.page import write_page
 from mechgap.report.page.player import places
 from mechgap.training.presets import make_recipe
-from mechgap.training.store import MetricRow, Store
+from mechgap.training.rows import MetricRow
+from mechgap.training.store import Store
 from opened_pages import Opened
 from untrained_runs import SMALL, untrained_run
 

@@ -9,7 +9,7 @@ from wandb.proto import wandb_internal_pb2
 from command_line import call
 from mechgap import InvalidInput
 from mechgap.training.exchange import export_metrics
-from mechgap.training.store import MetricRow
+from mechgap.training.rows import MetricRow
 from mechgap.training.trackers import to_tensorboard, to_wandb
 from untrained_runs import untrained_run
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from mechgap.decompiler.decompile import decompile
 from mechgap.decompiler.explanation import Explanation
 from mechgap.decompiler.graphs import LARGE, SMALL, graphs_for
+from mechgap.disk import write_file
 from mechgap.errors import InvalidInput, unknown
 from mechgap.training.run import Run
-from mechgap.training.store import write_file
 from mechgap.training.train import OnProgress
 from mechgap.typed import plain, rounded, typed
 

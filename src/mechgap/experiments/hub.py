@@ -23,8 +23,9 @@ from mechgap.report.answer import answer, beyond_the_answer
 from mechgap.report.measures import GAP_COLUMNS, PERCENTAGES, people, percent
 from mechgap.training.presets import recipe_from
 from mechgap.training.recipe import Recipe
+from mechgap.training.rows import SeedRow
 from mechgap.training.run import Run
-from mechgap.training.store import SeedRow, Store
+from mechgap.training.store import Store
 
 FORMAT = "mechgap population 1"
 CONFIG, CARD = "config.json", "README.md"

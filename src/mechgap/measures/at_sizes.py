@@ -15,6 +15,7 @@ from mechgap.compiler.certificate import Certificate
 from mechgap.compiler.compile import Compiled
 from mechgap.compiler.sizes import compile_for
 from mechgap.compiler.target import TARGETS, Target
+from mechgap.disk import write_file
 from mechgap.errors import InvalidInput
 from mechgap.measures.data import Data, make_data
 from mechgap.measures.elsewhere import check_size
@@ -31,7 +32,7 @@ from mechgap.tasks.sampling import TEST_P, check_nodes, sample
 from mechgap.training.local import forget_programs
 from mechgap.training.population import graphs_to_test, initial
 from mechgap.training.recipe import Recipe
-from mechgap.training.store import Store, write_file
+from mechgap.training.store import Store
 from mechgap.training.train import OnProgress
 from mechgap.typed import plain, rounded, typed
 

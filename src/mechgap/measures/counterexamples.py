@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 
+from mechgap.disk import write_file
 from mechgap.errors import InvalidInput, unknown
 from mechgap.measures.counterexample import Searched, smallest_wrong
 from mechgap.network.files import packed
 from mechgap.tasks.enumerated import check_enumerable, largest_within
 from mechgap.training.run import Run
-from mechgap.training.store import write_file
 from mechgap.training.train import OnProgress
 from mechgap.typed import arrays, plain, typed
 

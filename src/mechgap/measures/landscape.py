@@ -19,12 +19,12 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 
+from mechgap.disk import write_file
 from mechgap.errors import InvalidInput
 from mechgap.measures.loss_surface import Plane, circle, grid, heights
 from mechgap.network.files import packed
 from mechgap.network.network import Network
 from mechgap.tasks.batch import Batch
-from mechgap.training.store import write_file
 from mechgap.training.train import OnProgress
 
 SETTINGS, ARRAYS = "landscape.json", "landscape.safetensors"

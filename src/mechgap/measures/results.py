@@ -15,6 +15,7 @@ from jaxtyping import Float, UInt8
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 
+from mechgap.disk import write_file
 from mechgap.display import html_table
 from mechgap.errors import InvalidInput
 from mechgap.measures.breaking import Breaking
@@ -34,7 +35,6 @@ from mechgap.tasks.official import NODES, Split
 from mechgap.training.presets import recipe_from
 from mechgap.training.provenance import Provenance
 from mechgap.training.recipe import Recipe
-from mechgap.training.store import write_file
 from mechgap.typed import Arrays, arrays, plain, typed
 
 NUMBERS, SERIES = "measures.json", "measures.safetensors"

@@ -10,6 +10,7 @@ from pathlib import Path
 import equinox as eqx
 import numpy as np
 
+from mechgap.disk import write_file
 from mechgap.errors import InvalidInput, unknown
 from mechgap.interop.dm_clrs import config_of, from_haiku
 from mechgap.network.config import NetworkConfig
@@ -18,7 +19,8 @@ from mechgap.network.network import Network
 from mechgap.training.population import held_out, score
 from mechgap.training.presets import recipe_from
 from mechgap.training.recipe import Recipe
-from mechgap.training.store import MetricRow, Store, write_file
+from mechgap.training.rows import MetricRow
+from mechgap.training.store import Store
 from mechgap.training.trackers import to_tensorboard, to_wandb
 
 FORMATS = ("csv", "parquet", "tensorboard", "wandb")

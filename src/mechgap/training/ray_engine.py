@@ -14,7 +14,7 @@ from mechgap.errors import InvalidInput
 from mechgap.training.cluster import RETRIES, connected, need_ray
 from mechgap.training.local import compiled_trainer, resumed
 from mechgap.training.recipe import Recipe
-from mechgap.training.store import Notes
+from mechgap.training.rows import Notes
 from mechgap.training.train import Chunk, Engine, Snapshots, Stopped, Work, advance
 
 REPORTS_PER_TASK = 10

@@ -10,7 +10,8 @@ from mechgap.display import html_table
 from mechgap.network.network import Network
 from mechgap.training.provenance import Provenance
 from mechgap.training.recipe import Recipe
-from mechgap.training.store import SeedRow, Store
+from mechgap.training.rows import SeedRow
+from mechgap.training.store import Store
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ database describes files that are whole. What fails its checksum is done again, 
 
 import hashlib
 import json
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from safetensors.numpy import load as load_tensors
 
+from mechgap.disk import write_file
 from mechgap.errors import InvalidInput
 from mechgap.network.files import load_network, network_bytes, packed
 from mechgap.network.network import Network
@@ -35,79 +35,10 @@ from mechgap.training.population import Learner
 from mechgap.training.presets import recipe_from, to_toml
 from mechgap.training.provenance import Provenance
 from mechgap.training.recipe import Recipe
+from mechgap.training.rows import SCHEMA, MetricRow, Notes, Observation, SeedRow
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS seeds (
-    seed INTEGER PRIMARY KEY, state TEXT NOT NULL, step INTEGER NOT NULL,
-    best_step INTEGER, best_validation REAL, test REAL, test_of_best REAL, diverged_at INTEGER);
-CREATE TABLE IF NOT EXISTS metrics (
-    seed INTEGER NOT NULL, step INTEGER NOT NULL, loss REAL, validation REAL, test REAL,
-    test_of_best REAL, PRIMARY KEY (seed, step)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS observations (
-    seed INTEGER NOT NULL, step INTEGER NOT NULL, which TEXT NOT NULL, measures TEXT NOT NULL,
-    fingerprint BLOB NOT NULL, PRIMARY KEY (seed, step, which)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY, sha256 TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS checkpoints (chunk TEXT PRIMARY KEY, file TEXT NOT NULL);
-"""
 DATABASE = "run.sqlite"
 LOCK = ".lock"
-
-
-@dataclass(frozen=True)
-class SeedRow:
-    """What is known of one seed."""
-
-    seed: int
-    state: str
-    """waiting, training, finished or diverged."""
-    step: int
-    best_step: int | None = None
-    best_validation: float | None = None
-    test: float | None = None
-    """Test score of the last parameters."""
-    test_of_best: float | None = None
-    """Test score of the parameters with the best validation score."""
-    diverged_at: int | None = None
-
-
-@dataclass(frozen=True)
-class MetricRow:
-    """One report of one seed."""
-
-    seed: int
-    step: int
-    loss: float | None
-    """None where it was not a number, as everywhere here."""
-    validation: float | None
-    test: float | None
-    test_of_best: float | None
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What was seen of one seed at one step of its training."""
-
-    seed: int
-    step: int
-    which: str
-    """`step`: the parameters at that step; `best`: those of the best validation score."""
-    measures: str
-    """Numbers as JSON, as whoever looked at it wrote them."""
-    fingerprint: bytes
-
-
-@dataclass(frozen=True)
-class Notes:
-    """What is known of some seeds since it was last recorded."""
-
-    metrics: list[MetricRow] = field(default_factory=list)
-    observations: list[Observation] = field(default_factory=list)
-
-    def add(self, more: "Notes", seeds: Sequence[int]) -> None:
-        """Take over what is about these seeds."""
-        self.metrics.extend(row for row in more.metrics if row.seed in seeds)
-        self.observations.extend(row for row in more.observations if row.seed in seeds)
 
 
 class Store:
@@ -453,22 +384,8 @@ def _check_empty(folder: Path) -> None:
 def _connect(folder: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(folder / DATABASE, timeout=30)
     connection.execute("PRAGMA synchronous = FULL")
-    connection.executescript(_SCHEMA)
+    connection.executescript(SCHEMA)
     return connection
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file beside its place, flush it to disk, move it there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 @contextmanager

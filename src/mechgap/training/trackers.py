@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mechgap.errors import InvalidInput
-from mechgap.training.store import MetricRow
+from mechgap.training.rows import MetricRow
 
 _CURVES = ("loss", "validation", "test", "test_of_best")
 

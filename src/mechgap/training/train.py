@@ -21,7 +21,8 @@ from mechgap.errors import InvalidInput
 from mechgap.network.network import Network
 from mechgap.training.population import Learner, Trainer
 from mechgap.training.recipe import Recipe
-from mechgap.training.store import MetricRow, Notes, Observation, Store
+from mechgap.training.rows import MetricRow, Notes, Observation
+from mechgap.training.store import Store
 
 Observer = Callable[[Network], tuple[str, bytes]]
 """Looks at a network: numbers as JSON, and a fingerprint."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+from mechgap.disk import write_file
 from mechgap.errors import InvalidInput
 from mechgap.measures.causal import Causal
 from mechgap.measures.channels import Channels
@@ -21,7 +22,7 @@ from mechgap.measures.snapshot import Seen, SeenRun
 from mechgap.measures.solutions import Between
 from mechgap.training.presets import recipe_from
 from mechgap.training.recipe import Recipe
-from mechgap.training.store import DATABASE, Store, write_file
+from mechgap.training.store import DATABASE, Store
 from mechgap.typed import plain, rounded, typed
 
 FORMAT = 3

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mechgap.disk import write_file
 from mechgap.errors import InvalidInput
 from mechgap.experiments.replication.populations import Population
 from mechgap.measures.data import make_data
@@ -18,7 +19,6 @@ from mechgap.measures.fingerprint import Places
 from mechgap.measures.snapshot import Snapshot, load_fingerprints, load_snapshots
 from mechgap.measures.solutions import Solutions, solutions
 from mechgap.training.population import test_graphs
-from mechgap.training.store import write_file
 
 Prints = Mapping[int, np.ndarray]
 """Fingerprints by seed."""

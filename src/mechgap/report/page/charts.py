@@ -26,7 +26,7 @@ from mechgap.report.page import directions
 from mechgap.report.page.layout import GREY, laid_out
 from mechgap.report.page.over_sizes import over_sizes
 from mechgap.report.style import SERIES
-from mechgap.training.store import MetricRow
+from mechgap.training.rows import MetricRow
 
 _BASELINES = ("uniform", "self", "untrained")
 MOST_BARS = 40

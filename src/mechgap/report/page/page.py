@@ -14,6 +14,7 @@ from plotly.utils import PlotlyJSONEncoder
 
 from mechgap.compiler.compile import Compiled
 from mechgap.decompiler.population import DecompiledRun
+from mechgap.disk import write_file
 from mechgap.display import png
 from mechgap.errors import InvalidInput
 from mechgap.measures.at_sizes import AtSizes, load_sizes
@@ -30,7 +31,8 @@ from mechgap.report.page.player import openable, player
 from mechgap.report.page.wrong_graphs import wrong_graphs
 from mechgap.tasks.kinds import MATRICES_UP_TO
 from mechgap.training.recipe import Recipe
-from mechgap.training.store import MetricRow, Store, write_file
+from mechgap.training.rows import MetricRow
+from mechgap.training.store import Store
 
 _CAPTIONS = {
     "internal": "Accuracy against misplaced attention on the nodes that the mechanism updates: "
