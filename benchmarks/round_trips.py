@@ -138,21 +138,27 @@ def compiled_for(program: Program, target: Target) -> Compiled:
 def certified(compiled: Compiled) -> Graphs:
     """Graphs to decompile a network on, inside its certificate: elsewhere it is not the program.
 
+    The larger ones are smaller where too few lie inside.
+
     Raises:
-        InvalidInput: there are too few.
+        InvalidInput: there are too few all the same.
     """
 
     def inside(batch: Batch) -> Batch:
         outside = np.any(list(compiled.outside(batch).values()), axis=0)
-        if (kept := np.flatnonzero(~outside)).size < FEWEST:
-            raise InvalidInput(
-                f"{compiled.program.name} needs {FEWEST} graphs of {batch.nodes} nodes inside its "
-                f"certificate; {kept.size} of {batch.size} are"
-            )
-        return batch[jnp.asarray(kept)].trim()
+        kept = np.flatnonzero(~outside)
+        return batch[jnp.asarray(kept)].trim() if kept.size else batch[:0]
 
-    drawn = graphs_for(posed(compiled.program), *sizes_of(compiled.target))
-    return Graphs(inside(drawn.fit), inside(drawn.held_out), inside(drawn.test))
+    task, (small, large) = posed(compiled.program), sizes_of(compiled.target)
+    for test_nodes in dict.fromkeys((large, max(small, large // 2), small)):
+        drawn = graphs_for(task, small, test_nodes)
+        kept = [inside(batch) for batch in (drawn.fit, drawn.held_out, drawn.test)]
+        if min(batch.size for batch in kept) >= FEWEST:
+            return Graphs(*kept)
+    raise InvalidInput(
+        f"{compiled.program.name} needs {FEWEST} graphs inside its certificate; of {small} nodes "
+        f"{min(batch.size for batch in kept)} are"
+    )
 
 
 class Timed(NamedTuple):
