@@ -103,15 +103,19 @@ def test_shuffled_attention_gets_no_program(compiled, graphs):
     assert told.verdict.startswith("no program of up to")
 
 
-def test_out_of_step_with_the_trace():
+@pytest.fixture(scope="module")
+def queues():
+    return graphs_for(get_task("dijkstra"), 8, 10)
+
+
+def test_out_of_step_with_the_trace(queues):
     """A queue in another order takes another way than the trace, but finds the same paths: from its
     own states the rules tell all that it does, and they are the ones that were compiled."""
     dijkstra = LIBRARY["dijkstra"]
     taking, relaxing = dijkstra.phases
     late = minimum(other.dist + 0.3 * other.idx)
     program = replace(dijkstra, name="late", phases=(replace(taking, select=late), relaxing))
-    graphs = graphs_for(get_task("dijkstra"), 8, 10)
-    told = decompile(compile(program, "full", 10).network, graphs).explanation
+    told = decompile(compile(program, "full", 10).network, queues).explanation
     assert told.in_short == "runs a program of its own, out of step"
     took, relaxed = told.phases
     assert took.rule == f"select={late}, mask=other.queued"
@@ -121,6 +125,24 @@ def test_out_of_step_with_the_trace():
     assert min(took.from_own_state.agreement.values()) == 1.0
     assert min(relaxed.from_own_state.agreement.values()) > 0.99
     assert "from its own state (from the true trace's, with which it is out of step" in told.verdict
+
+
+def test_slips_of_one_phase_are_no_other_program(queues):
+    """What a later phase reads is whom the rules select, not where the network slipped."""
+
+    def slipping(batch, attention):
+        """One in twenty looks for the next node in the wrong place."""
+        rng = np.random.default_rng(0)
+        slips = rng.random(attention.shape[:-1]) < 0.05
+        slips[1::2] = False
+        elsewhere = np.eye(batch.nodes)[rng.integers(batch.nodes, size=slips.shape)]
+        return np.where(slips[..., None], elsewhere, attention)
+
+    network = compile("dijkstra", "full", 10).network
+    told = decompile_network(network, queues, in_place=slipping).explanation
+    assert told.in_short == "runs dijkstra"
+    assert 0.9 < told.phases[0].agreement["test"] < 1
+    assert all(forced.rule == forced.own == 1 for forced in told.forced.values())
 
 
 def test_attention_along_pointers_that_are_fed_back_is_seen():

@@ -1,12 +1,13 @@
 """`decompile(network, graphs)`: what does it run?"""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from mechgap.decompiler.assembling import assembled
 from mechgap.decompiler.evidence import FromOwnState, PhaseFound, Weighted
@@ -14,6 +15,7 @@ from mechgap.decompiler.explanation import MARGIN, Explanation
 from mechgap.decompiler.graphs import FIT, HELD_OUT, TEST, Graphs
 from mechgap.decompiler.proof import answers, errors_predicted, forced, forced_to
 from mechgap.decompiler.rules import Rule
+from mechgap.decompiler.scenes import Scenes
 from mechgap.decompiler.search import search
 from mechgap.decompiler.soft import SoftForm, attentions, rule_softly, soft_forms, softened
 from mechgap.decompiler.updates import updates_of
@@ -99,8 +101,11 @@ def decompile(
     for which, each in data.items():
         seen = [phase.seen[which] for phase in found]
         soft = forced_to([phase.attends_softly[which] for phase in found], network, each, seen)
-        chosen = [phase.chosen(w) for phase, w in zip(found, seen, strict=True)]
-        gently = [phase.softly(w) for phase, w in zip(found, seen, strict=True)]
+        chosen = [_one_hot(at.senders) for at in _by_rules(found, seen[0].scenes)]
+        gently = [
+            rule_softly(w, one, phase.logits)
+            for phase, w, one in zip(found, seen, chosen, strict=True)
+        ]
         proved[which] = forced(network, each, traces[which], seen, chosen, gently, soft)
         errors[which] = errors_predicted(each, traces[which], soft)
     parts = ()
@@ -198,6 +203,22 @@ class _Phase:
         return rule_softly(watched, self.chosen(watched), self.logits)
 
 
+class _ByRule(NamedTuple):
+    """Whom nodes select in one phase, and what is seen of them then."""
+
+    scenes: Scenes
+    senders: Int[np.ndarray, "scenes nodes"]
+
+
+def _by_rules(phases: Sequence[_Phase], scenes: Scenes) -> Iterator[_ByRule]:
+    """A whole step by the rules alone: later phases see whom the rules selected in earlier ones,
+    not whom the network attended to."""
+    for k, phase in enumerate(phases):
+        senders = phase.rule.senders(scenes)
+        yield _ByRule(scenes, senders)
+        scenes = scenes.after_phase(k, senders)
+
+
 def _nearly_as_good(some: Sequence[_Phase], others: Sequence[_Phase]) -> bool:
     return all(a.agreement >= b.agreement - MARGIN for a, b in zip(some, others, strict=True))
 
@@ -206,16 +227,28 @@ def _one_hot(senders: np.ndarray) -> Attention:
     return np.eye(senders.shape[-1])[senders]
 
 
+class _Likeness(NamedTuple):
+    """By known mechanism: in which share of the rows that it is about a rule selects as it does, or
+    nearly; and in which share of all."""
+
+    same_as: dict[str, float]
+    like: dict[str, float]
+    everywhere: dict[str, float]
+
+
 def _told(phases: Sequence[_Phase], data: Data) -> tuple[PhaseFound, ...]:
-    return tuple(_phase_told(phase, k, len(phases), data) for k, phase in enumerate(phases))
+    by_rules = _by_rules(phases, phases[0].seen[HELD_OUT].scenes)
+    return tuple(
+        _phase_told(phase, _compared(at, k, len(phases), data))
+        for k, (phase, at) in enumerate(zip(phases, by_rules, strict=True))
+    )
 
 
-def _phase_told(phase: _Phase, number: int, phases: int, data: Data) -> PhaseFound:
+def _phase_told(phase: _Phase, likeness: _Likeness) -> PhaseFound:
     held = phase.seen[HELD_OUT]
     others = {which: phase.seen[which] for which in (HELD_OUT, TEST)}
     soft = {which: w.explained(phase.attends_softly[which]) for which, w in others.items()}
     model = phase.attends_softly[HELD_OUT]
-    same, like, everywhere = _compared(phase.rule, held, number, phases, data)
     return PhaseFound(
         rule=str(phase.rule),
         words=phase.rule.length,
@@ -232,9 +265,7 @@ def _phase_told(phase: _Phase, number: int, phases: int, data: Data) -> PhaseFou
         soft_explains=soft,
         by_receivers={name: held.explained(model, rows) for name, rows in held.receivers.items()},
         sharpness=min(w.sharpness for w in others.values()),
-        same_as=same,
-        like=like,
-        everywhere=everywhere,
+        **likeness._asdict(),
         from_own_state=_from_own_state(phase),
     )
 
@@ -250,13 +281,9 @@ def _from_own_state(phase: _Phase) -> FromOwnState | None:
     )
 
 
-def _compared(
-    rule: Rule, held: Watched, number: int, phases: int, data: Data
-) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """In which share of the rows that mechanisms are about a rule selects as they do, or nearly;
-    and in which share of all."""
-    senders, scenes = rule.senders(held.scenes), held.scenes
-    same, like, everywhere = {}, {}, {}
+def _compared(by_rule: _ByRule, number: int, phases: int, data: Data) -> _Likeness:
+    found = _Likeness({}, {}, {})
+    scenes, senders = by_rule
     for truth in data.truths:
         if truth.phases != phases:
             continue
@@ -266,10 +293,10 @@ def _compared(
             continue
         agrees = np.asarray(truth.senders)[at] == senders
         accepted = np.take_along_axis(np.asarray(truth.acceptable)[at], senders[..., None], -1)
-        same[truth.mechanism] = float(agrees[about].mean())
-        like[truth.mechanism] = float(accepted[..., 0][about].mean())
-        everywhere[truth.mechanism] = float(agrees.mean())
-    return same, like, everywhere
+        found.same_as[truth.mechanism] = float(agrees[about].mean())
+        found.like[truth.mechanism] = float(accepted[..., 0][about].mean())
+        found.everywhere[truth.mechanism] = float(agrees.mean())
+    return found
 
 
 def _program(
@@ -277,9 +304,8 @@ def _program(
 ) -> tuple[Program | None, tuple[str, ...]]:
     """The whole program, and the hints that it does not explain."""
     rules = [phase.rule for phase in phases]
-    scenes = phases[0].seen[FIT].scenes
-    for k, rule in enumerate(rules):
-        scenes = scenes.after_phase(k, rule.senders(scenes))
+    *_, last = _by_rules(phases, phases[0].seen[FIT].scenes)
+    scenes = last.scenes.after_phase(len(phases) - 1, last.senders)
     updates, keeps = updates_of(scenes, rules)
     unclaimed = tuple(hint for hint, c in scenes.words.hints.items() if updates[c] is None)
     if all(update is None for update in updates.values()):
