@@ -77,7 +77,10 @@ def sample(
         raise InvalidInput("p must hold at least one edge probability; got none")
     for value in p:
         check_probability(value)
-    batch = _sample(task, key, batch_size, nodes, tuple(p), random_pos, kinds_of(graphs))
+    kinds = kinds_of(graphs)
+    families = tuple(kind for kind in kinds if kind in FAMILIES)
+    edges = _of_families(key, kinds, families, batch_size, nodes) if families else None
+    batch = _sample(task, key, edges, batch_size, nodes, tuple(p), random_pos, kinds)
     if not isinstance(batch.lengths, Tracer):
         check_ended(batch)
     return batch
@@ -92,10 +95,11 @@ def check_ended(batch: Batch) -> None:
         )
 
 
-@partial(jax.jit, static_argnums=(0, 2, 3, 4, 5, 6))
+@partial(jax.jit, static_argnums=(0, 3, 4, 5, 6, 7))
 def _sample(
     task: Task,
     key: Key[Array, ""],
+    of_families: Bool[Array, "batch nodes nodes"] | None,
     batch_size: int,
     nodes: int,
     p: tuple[float, ...],
@@ -104,7 +108,7 @@ def _sample(
 ) -> Batch:
     p_key, graph_key, source_key, pos_key = jax.random.split(key, 4)
     chosen = jax.random.choice(p_key, jnp.asarray(p, jnp.float32), (batch_size, 1, 1))
-    draw = _erdos_renyi if kinds == (ER,) else partial(_mixed, kinds)
+    draw = _erdos_renyi if kinds == (ER,) else partial(_mixed, kinds, of_families)
     A = draw(task, graph_key, chosen, (batch_size, nodes, nodes))
     sources = jax.random.randint(source_key, (batch_size,), 0, nodes)
     if random_pos:
@@ -140,26 +144,45 @@ def _as_posed(
     return edges * jnp.sqrt(weights * weights.mT + 1e-3)
 
 
+@partial(jax.jit, static_argnums=(1, 2, 3, 4))
+def _of_families(
+    key: Key[Array, ""], kinds: tuple[str, ...], families: tuple[str, ...], batch: int, nodes: int
+) -> Bool[Array, "batch nodes nodes"]:
+    """Edges of those graphs of a mixture that are of a family.
+
+    They are the same for every task, so this is compiled once for all.
+    """
+    _, graph_key, _, _ = jax.random.split(key, 4)
+    which, edge_key, *_ = _mixture(graph_key, kinds, batch)
+    draws = [lambda key, kind=kind: FAMILIES[kind](key, nodes) for kind in families]
+    keys = jax.random.split(edge_key, batch)
+    return jax.vmap(lambda i, key: jax.lax.switch(i, draws, key))(which, keys)
+
+
+def _mixture(key: Key[Array, ""], kinds: tuple[str, ...], batch: int) -> tuple[Array, ...]:
+    """Of which kind each graph is, and the keys for edges of families, for those of other kinds,
+    for weights and for orders. Families are counted first."""
+    which_key, er_key, edge_key, weight_key, order_key = jax.random.split(key, 5)
+    which = jax.random.randint(which_key, (batch,), 0, len(kinds))
+    return which, edge_key, er_key, weight_key, order_key
+
+
 def _mixed(
     kinds: tuple[str, ...],
+    of_families: Bool[Array, "batch nodes nodes"] | None,
     task: Task,
     key: Key[Array, ""],
     p: Float[Array, "batch 1 1"],
     shape: tuple[int, int, int],
 ) -> Float[Array, "batch nodes nodes"]:
     """Graphs of several kinds, each of one of them with equal probability."""
-    batch, nodes, _ = shape
-    which_key, er_key, edge_key, weight_key, order_key = jax.random.split(key, 5)
-    which = jax.random.randint(which_key, (batch,), 0, len(kinds))
-    families = [kind for kind in kinds if kind in FAMILIES]
+    which, _, er_key, weight_key, order_key = _mixture(key, kinds, shape[0])
+    families = sum(kind in FAMILIES for kind in kinds)
     A = jnp.zeros(shape, jnp.float32)
-    if families:
-        draws = [lambda key, kind=kind: FAMILIES[kind](key, nodes) for kind in families]
-        keys = jax.random.split(edge_key, batch)
-        edges = jax.vmap(lambda i, key: jax.lax.switch(i, draws, key))(which, keys)
-        A = _as_posed(task, edges, weight_key, order_key)
+    if of_families is not None:
+        A = _as_posed(task, of_families, weight_key, order_key)
     drawn_together = {ER: partial(_erdos_renyi, p=p), SPARSE: _sparse}
-    for i, kind in enumerate((k for k in drawn_together if k in kinds), start=len(families)):
+    for i, kind in enumerate((k for k in drawn_together if k in kinds), start=families):
         own_key = jax.random.fold_in(er_key, i) if kind == SPARSE else er_key
         others = drawn_together[kind](task, own_key, shape=shape)
         A = jnp.where((which == i)[:, None, None], others, A)

@@ -40,6 +40,8 @@ def to_tensorboard(rows: Sequence[MetricRow], out: Path) -> Path:
 def to_wandb(rows: Sequence[MetricRow], recipe: Mapping[str, Any], out: Path) -> Path:
     """Write a folder of Weights & Biases' offline runs: `wandb sync OUT/wandb/offline-run-*`.
 
+    A run of Weights & Biases that is open in this process is finished first.
+
     Raises:
         InvalidInput: wandb is not installed.
     """
@@ -63,6 +65,7 @@ def to_wandb(rows: Sequence[MetricRow], recipe: Mapping[str, Any], out: Path) ->
         for row in reports:
             run.log(_known(row), step=row.step)
         run.finish()
+    wandb.teardown()  # a process of its own writes the files; only when it has ended they are whole
     return out
 
 
