@@ -32,6 +32,8 @@ from mechgap.programs.program import Program
 from mechgap.programs.validate import problems
 from mechgap.tasks.batch import Batch
 
+_SCENES = 300
+"""On at most so many the soft form is tried from a network's own state."""
 Attending = Float[np.ndarray, "time batch heads receivers senders"]
 Patched = Callable[[Batch, Attending], Attending]
 """Another attention in place of a network's own, for controls."""
@@ -274,10 +276,11 @@ def _from_own_state(phase: _Phase) -> FromOwnState | None:
     own = phase.from_own
     if not own:
         return None
+    some = {which: w.some(_SCENES) for which, w in own.items()}
     return FromOwnState(
         agreement=phase.agreement_on(own),
         on_selected=phase.on_selected(own[HELD_OUT]),
-        soft_explains={w: own[w].explained(phase.soft.attention(own[w])) for w in own},
+        soft_explains={w: some[w].explained(phase.soft.attention(some[w])) for w in some},
     )
 
 

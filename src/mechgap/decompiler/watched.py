@@ -36,6 +36,11 @@ class Watched:
         """Whom every node attends to most."""
         return self.attention.argmax(-1)
 
+    def some(self, most: int) -> "Watched":
+        """At most so many of the scenes, evenly."""
+        chosen = np.unique(np.linspace(0, len(self.attention) - 1, most).round().astype(int))
+        return Watched(self.scenes.some(chosen), self.attention[chosen])
+
     @cached_property
     def uniform(self) -> Attention:
         """All in sight alike."""
