@@ -147,7 +147,7 @@ def certified(compiled: Compiled) -> Graphs:
     def inside(batch: Batch) -> Batch:
         outside = np.any(list(compiled.outside(batch).values()), axis=0)
         kept = np.flatnonzero(~outside)
-        return batch[jnp.asarray(kept)].trim() if kept.size else batch[:0]
+        return batch[jnp.asarray(kept)]
 
     task, (small, large) = posed(compiled.program), sizes_of(compiled.target)
     for test_nodes in dict.fromkeys((large, max(small, large // 2), small)):

@@ -16,7 +16,7 @@ PACKAGE = Path(mechgap.__file__).parent
 # A stage may import itself and what stands to its right.
 STAGES = [
     *("cli", "calls", "experiments", "report", "decompiler", "measures", "training"),
-    *("compiler", "programs", "interop", "network", "tasks", "display", "typed", "errors"),
+    *("compiler", "programs", "interop", "network", "tasks", "display", "disk", "typed", "errors"),
 ]
 MODULES = [m.name for m in pkgutil.walk_packages(mechgap.__path__, "mechgap.")]
 

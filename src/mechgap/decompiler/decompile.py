@@ -177,6 +177,11 @@ class _Phase:
         """Of whom the rule selects above others, by kind of receivers."""
         return softened(self.seen[FIT], self.chosen(self.seen[FIT]))
 
+    @cached_property
+    def along(self) -> Sequence[Attention]:
+        """What each of these says of held-out graphs."""
+        return list(attentions(self.path or [SoftForm()], self.seen[HELD_OUT]))
+
     @property
     def soft(self) -> SoftForm:
         return self.path[-1] if self.path else SoftForm()
@@ -184,7 +189,7 @@ class _Phase:
     @cached_property
     def attends_softly(self) -> Mapping[str, Attention]:
         """What the soft form says of the graphs that it was not fitted to."""
-        return {which: self.soft.attention(self.seen[which]) for which in (HELD_OUT, TEST)}
+        return {HELD_OUT: self.along[-1], TEST: self.soft.attention(self.seen[TEST])}
 
     def agreement_on(self, sets: Mapping[str, Watched]) -> dict[str, float]:
         """By set of graphs, for which share of receivers the rule selects whom they attend to
@@ -263,7 +268,7 @@ def _phase_told(phase: _Phase, likeness: _Likeness) -> PhaseFound:
             Weighted(str(word.value), word.receivers, weight)
             for word, weight in zip(phase.soft.words, phase.soft.weights, strict=True)
         ),
-        path=tuple(map(held.explained, attentions(phase.path, held))),
+        path=tuple(map(held.explained, phase.along)) if phase.path else (),
         soft_explains=soft,
         by_receivers={name: held.explained(model, rows) for name, rows in held.receivers.items()},
         sharpness=min(w.sharpness for w in others.values()),
