@@ -150,6 +150,7 @@ def certified(compiled: Compiled) -> Graphs:
         return batch[jnp.asarray(kept)]
 
     task, (small, large) = posed(compiled.program), sizes_of(compiled.target)
+    kept: list[Batch] = []
     for test_nodes in dict.fromkeys((large, max(small, large // 2), small)):
         drawn = graphs_for(task, small, test_nodes)
         kept = [inside(batch) for batch in (drawn.fit, drawn.held_out, drawn.test)]
